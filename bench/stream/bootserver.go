@@ -186,7 +186,7 @@ func (b *bootServer) Apply(r *streampb.Record) error {
 	if status != bootview.Found {
 		return nil
 	}
-	if ordered, ok := orderedAt(m.Attempt.ID); ok {
+	if ordered, ok := orderedAt(m.Attempt().ID); ok {
 		b.mu.Lock()
 		defer b.mu.Unlock()
 		b.seen[int64(time.Since(ordered)/unit)]++

@@ -19,17 +19,17 @@ func (s *Server) mayReadIgnition(r *http.Request, m *bootview.Machine, token str
 	if m.HasToken(token) {
 		p = rightToken
 	}
-	if p == noToken && (token != "" && m.Attempt.ID != "" || s.cfg.IgnitionAccess == AccessToken) && !s.proven(m, r) {
+	if p == noToken && (token != "" && m.Attempt().ID != "" || s.cfg.IgnitionAccess == AccessToken) && !s.proven(m, r) {
 		// A token is there and must be right: one of an earlier attempt is not as good as none.
 		return s.turnAway(s.request(r, m, p, false))
 	}
-	if m.Session == nil {
-		if !m.Attempt.IsOpen() || s.view.BelongsToOther(caller(r), m) {
+	if m.Session() == nil {
+		if !m.Attempt().IsOpen() || s.view.BelongsToOther(caller(r), m) {
 			return closed
 		}
 		return admitted
 	}
-	q := s.request(r, m, p, p != noToken || m.Script.IsZero() || s.beganAfter(m))
+	q := s.request(r, m, p, p != noToken || m.Script().IsZero() || s.beganAfter(m))
 	is, why := s.admit(q)
 	if is == refused {
 		s.alarm(q, Ignition, why)
@@ -39,16 +39,16 @@ func (s *Server) mayReadIgnition(r *http.Request, m *bootview.Machine, token str
 
 // proven reports whether the caller fetched its image by the URL that was given to the machine's BMC alone: as good as the token.
 func (s *Server) proven(m *bootview.Machine, r *http.Request) bool {
-	return m.Session != nil && m.Session.Proven() && m.Session.Bound().Addr == caller(r)
+	return m.Session() != nil && m.Session().Proven() && m.Session().Bound().Addr == caller(r)
 }
 
 // turnAway says what becomes of a request without the token that it needs. Somebody who is not the machine raises an alarm.
 func (s *Server) turnAway(q request) verdict {
-	session := q.machine.Session
+	session := q.machine.Session()
 	if session == nil {
 		return closed
 	}
-	if session.Terms().Seen.IsZero() && q.machine.Attempt.ID != "" {
+	if session.Terms().Seen.IsZero() && q.machine.Attempt().ID != "" {
 		return early
 	}
 	if bound := session.Bound(); !bound.IsZero() {

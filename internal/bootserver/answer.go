@@ -82,7 +82,7 @@ func (s *Server) refuseLookup(w http.ResponseWriter, r *http.Request, m *bootvie
 	case bootview.Unsynced:
 		unavailable(w, r, textUnsynced)
 	case bootview.Conflict:
-		s.cfg.Logger.V(1).Info("boot configurations conflict", "path", r.URL.Path, "bootConfigurations", m.Conflict)
+		s.cfg.Logger.V(1).Info("boot configurations conflict", "path", r.URL.Path, "bootConfigurations", m.Conflict())
 		refuse(w, r, http.StatusConflict, textConflict)
 	default:
 		notFound(w, r)

@@ -35,7 +35,7 @@ func fileRoute(f *bootfile.File) route {
 func (s *Server) byBMC(w http.ResponseWriter, r *http.Request, f *bootfile.File, rest string) *http.Request {
 	token, path, _ := strings.Cut(rest, "/")
 	m, ok := s.view.ByBMCToken(token)
-	if !ok || m.Session == nil {
+	if !ok || m.Session() == nil {
 		notFound(w, r)
 		return nil
 	}

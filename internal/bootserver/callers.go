@@ -65,19 +65,17 @@ func (s *callerShard) from(addr string) *calledFrom {
 	return found
 }
 
-// machine is who has asked for a script from there, not long ago; nil: nobody.
-func (c *callers) machine(addr string, now time.Time) *bootview.Machine {
+// asked is who has asked for a script from there, not long ago: a machine of the boot view, or one that has named itself, by its UUID and
+// the entry of its script; neither: nobody.
+func (c *callers) asked(addr string, now time.Time) (m *bootview.Machine, uuid, entry string) {
 	s := c.shard(addr)
 	s.mu.Lock()
 	defer s.mu.Unlock()
 	found, known := s.by.Get(addr)
-	switch {
-	case !known || now.Sub(found.at) >= scriptHolds:
-		return nil
-	case found.uuid != "":
-		return &bootview.Machine{UUID: found.uuid, ScriptEntry: found.entry}
+	if !known || now.Sub(found.at) >= scriptHolds {
+		return nil, "", ""
 	}
-	return found.machine
+	return found.machine, found.uuid, found.entry
 }
 
 // fetchesFile says that a file was fetched from there.

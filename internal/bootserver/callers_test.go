@@ -75,7 +75,7 @@ func TestCallersAreBounded(t *testing.T) {
 				addr := fmt.Sprintf("10.%d.%d.%d", part, i>>8, i&0xff)
 				c.wait(Delivery{Kind: Chainload, Addr: addr, Time: now})
 				c.isAt(addr, m, now)
-				c.machine(addr, now)
+				c.asked(addr, now)
 			}
 		})
 	}

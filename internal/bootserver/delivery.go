@@ -32,14 +32,14 @@ func (s *Server) delivered(r *http.Request, kind DeliveryKind, m *bootview.Machi
 		return
 	}
 	d := Delivery{Kind: kind, Entry: entry, Addr: callerText(r), Time: s.cfg.Clock.Now(), Status: status, Bytes: int64(bytes)}
-	if m != nil && m.Session != nil {
+	if m != nil && m.Session() != nil {
 		s.account(&d, caller(r), m)
 	}
 	if kind == Script && m != nil {
-		s.deliverEarlier(s.callers.isAt(d.Addr, m, d.Time), m.UUID, m.Attempt.ID)
+		s.deliverEarlier(s.callers.isAt(d.Addr, m, d.Time), m.UUID, m.Attempt().ID)
 	}
 	if m != nil {
-		d.UUID, d.Attempt = m.UUID, m.Attempt.ID
+		d.UUID, d.Attempt = m.UUID, m.Attempt().ID
 	}
 	s.cfg.Deliver(d)
 }
@@ -66,9 +66,9 @@ func (s *Server) deliveredToAddress(r *http.Request, kind DeliveryKind, status i
 	d := Delivery{Kind: kind, Addr: callerText(r), Time: s.cfg.Clock.Now(), Status: status, Bytes: bytes}
 	var m *bootview.Machine
 	if kind == Artifact { // all else is asked for before a script, or without one
-		m = s.callers.machine(d.Addr, d.Time)
+		m, d.UUID, d.Entry = s.callers.asked(d.Addr, d.Time)
 	}
-	if m == nil {
+	if m == nil && d.UUID == "" {
 		if found, lookup := s.view.ByIP(caller(r)); lookup == bootview.Found {
 			m = found
 		}
@@ -78,15 +78,15 @@ func (s *Server) deliveredToAddress(r *http.Request, kind DeliveryKind, status i
 	}
 	switch {
 	case m != nil:
-		d.UUID, d.Attempt = m.UUID, m.Attempt.ID
-		if m.Session != nil {
+		d.UUID, d.Attempt = m.UUID, m.Attempt().ID
+		if m.Session() != nil {
 			s.account(&d, caller(r), m)
 		}
 		switch {
 		case kind.IsFile():
-			d.Entry = m.FileEntry
+			d.Entry = m.FileEntry()
 		case kind == Artifact:
-			d.Entry = m.ScriptEntry
+			d.Entry = m.ScriptEntry()
 		}
 	case kind == Chainload, kind == Program:
 		s.callers.wait(d)
@@ -96,7 +96,7 @@ func (s *Server) deliveredToAddress(r *http.Request, kind DeliveryKind, status i
 
 // account tells the machine that boots from strangers, and notes what it was given.
 func (s *Server) account(d *Delivery, from netip.Addr, m *bootview.Machine) {
-	bound := m.Session.Bound()
+	bound := m.Session().Bound()
 	if bound.IsZero() {
 		return
 	}
@@ -105,7 +105,7 @@ func (s *Server) account(d *Delivery, from netip.Addr, m *bootview.Machine) {
 	}
 	d.MAC = bound.MAC
 	if d.Status < http.StatusMultipleChoices {
-		m.Session.Fetch(d.Kind)
+		m.Session().Fetch(d.Kind)
 	}
 }
 

@@ -56,11 +56,11 @@ func (s *Server) serveHTTPBoot(w http.ResponseWriter, r *http.Request, _ string)
 // firmwareFile is what firmware boots over HTTP: the file of its machine, and of a machine that has none and is not known the default one, at a base
 // of the site that it has reached.
 func (s *Server) firmwareFile(m *bootview.Machine, status bootview.Status, near booturl.Bases, asked netip.Addr) (file baseURL, uuid string, known bool) {
-	if status == bootview.Found && m.FileEntry != "" {
+	if status == bootview.Found && m.FileEntry() != "" {
 		// It may have no URL yet, or none any more. It is not given the default then:
 		// that is for machines that nobody knows, and starts their discovery.
 		site := s.cfg.Sites.Of(m.Site)
-		return rebase(m.FileURL, site.Object(), site.For(asked)), m.UUID, true
+		return rebase(m.FileURL(), site.Object(), site.For(asked)), m.UUID, true
 	}
 	return rebase(s.cfg.DefaultUKI(), s.cfg.Sites.Of("").Object(), near.For(asked)), "", false
 }

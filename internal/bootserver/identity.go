@@ -79,7 +79,7 @@ func (d doubt) text(q request) string {
 	case otherMAC:
 		return "it has the machine's address, and the MAC address " + q.caller.MAC
 	case otherAddress:
-		return "the machine boots from " + q.machine.Session.Bound().Addr.String()
+		return "the machine boots from " + q.machine.Session().Bound().Addr.String()
 	case noScript:
 		return "it has not fetched the machine's script"
 	case noImage:
@@ -124,15 +124,15 @@ func (s *Server) request(r *http.Request, m *bootview.Machine, p proof, mayBind 
 // admit decides whether the caller is the machine, and binds the machine's session to the first who may be. Where no attempt of ours stands
 // behind a machine, and nobody asked for its first reader to be bound, everybody is admitted.
 func (s *Server) admit(q request) (verdict, doubt) {
-	m, session := q.machine, q.machine.Session
+	m, session := q.machine, q.machine.Session()
 	if session == nil {
-		if m.Attempt.IsOpen() {
+		if m.Attempt().IsOpen() {
 			return admitted, none
 		}
 		return closed, none
 	}
 	terms := session.Terms()
-	ordered := m.Attempt.ID != ""
+	ordered := m.Attempt().ID != ""
 	if ordered && terms.Seen.IsZero() && q.proof != bmcToken {
 		return early, none
 	}
@@ -165,16 +165,16 @@ func (s *Server) admit(q request) (verdict, doubt) {
 // beganAfter reports whether this server began to answer after the machine was seen on, so that it does not know what the machine has fetched. A
 // machine that was not seen on yet may be seen on before this very request is decided: it is never one whose first requests were missed.
 func (s *Server) beganAfter(m *bootview.Machine) bool {
-	seen := m.Session.Terms().Seen
+	seen := m.Session().Terms().Seen
 	if seen.IsZero() {
-		return m.Attempt.ID == "" // no boot was ordered, so nobody looks for the machine to be on
+		return m.Attempt().ID == "" // no boot was ordered, so nobody looks for the machine to be on
 	}
 	return s.since.After(seen)
 }
 
 // bound tells whom the session of a machine is bound to.
 func (s *Server) bound(m *bootview.Machine) {
-	s.cfg.Bound(cmp.Or(m.ScriptEntry, m.FileEntry, m.IgnitionEntry), m.Attempt.ID, m.Session.Bound(), m.Session.Proven())
+	s.cfg.Bound(cmp.Or(m.ScriptEntry(), m.FileEntry(), m.IgnitionEntry()), m.Attempt().ID, m.Session().Bound(), m.Session().Proven())
 }
 
 // headStart is how long after power-on a machine is awaited at an address that it had before, when somebody asks from another: firmware that is
@@ -207,7 +207,7 @@ func (s *Server) recognise(q request, bound bootview.Caller, over bool) (verdict
 	case same:
 	case own: // another interface of it, or another lease
 		if !q.look {
-			q.machine.Session.Move(q.caller)
+			q.machine.Session().Move(q.caller)
 			s.bound(q.machine)
 		}
 	case s.cfg.Identity == IdentityToken && q.proof != noToken:
@@ -252,9 +252,9 @@ func (s *Server) suspect(q request, terms bootview.Terms) doubt {
 // verified reports whether the bound caller is the machine by more than having been first: by its MAC address, by what its BMC was given, or
 // because it has the address that the machine had when it was inspected.
 func (s *Server) verified(m *bootview.Machine) bool {
-	bound := m.Session.Bound()
+	bound := m.Session().Bound()
 	own, _ := s.view.Interface(bound.MAC, m)
-	return own || m.Session.Proven() || m.Session.Terms().Inspected && s.isAt(m, bound.Addr)
+	return own || m.Session().Proven() || m.Session().Terms().Inspected && s.isAt(m, bound.Addr)
 }
 
 // isAt reports whether an address is known as one of a machine's.
@@ -266,7 +266,7 @@ func (s *Server) isAt(m *bootview.Machine, a netip.Addr) bool {
 // opened waits a moment until the BMC has shown the machine on that asks: firmware may be faster than the poll that finds it out. It reports
 // whether the request may be decided again. Few wait at a time for one machine, so that nobody fills the server by asking.
 func (s *Server) opened(r *http.Request, m *bootview.Machine) bool {
-	session := m.Session
+	session := m.Session()
 	s.cfg.Early(session.Terms().Server)
 	leave, ok := session.Wait()
 	if !ok {
@@ -293,11 +293,11 @@ func (s *Server) alarm(q request, what DeliveryKind, why doubt) {
 	if q.look {
 		return
 	}
-	if m.Session == nil || !m.Session.Raise(what, q.caller.Addr) {
+	if m.Session() == nil || !m.Session().Raise(what, q.caller.Addr) {
 		return
 	}
 	s.cfg.Logger.Info("another client requested what is for one machine only", "systemUUID", m.UUID, "delivery", what, "address", q.caller.Addr.String(), "mac", q.caller.MAC, "message", why.text(q))
 	s.cfg.Alarm(Alarm{
-		Server: m.Session.Terms().Server, UUID: m.UUID, Attempt: m.Attempt.ID, What: what, Caller: q.caller, Bound: m.Session.Bound(), Why: why.text(q), Time: s.cfg.Clock.Now(),
+		Server: m.Session().Terms().Server, UUID: m.UUID, Attempt: m.Attempt().ID, What: what, Caller: q.caller, Bound: m.Session().Bound(), Why: why.text(q), Time: s.cfg.Clock.Now(),
 	})
 }

@@ -65,7 +65,7 @@ func TestNothingBeforePowerOn(t *testing.T) {
 		t.Errorf("the BMC was asked %d times, stored %d, alarms %v", *g.early, len(g.reports.registrations), *g.alarms)
 	}
 	m, _ := g.view.ByUUID(uuidA)
-	if bound := m.Session.Bound(); !bound.IsZero() {
+	if bound := m.Session().Bound(); !bound.IsZero() {
 		t.Errorf("bound to %v", bound)
 	}
 }
@@ -109,7 +109,7 @@ func TestPowerOnDuringARequest(t *testing.T) {
 				t.Errorf("a stranger was answered: %d %s", got.Code, got.Body)
 			}
 			m, _ := g.view.ByUUID(uuidA)
-			if bound := m.Session.Bound(); !bound.IsZero() {
+			if bound := m.Session().Bound(); !bound.IsZero() {
 				t.Errorf("bound to %v", bound)
 			}
 			if !g.token(addrA) {

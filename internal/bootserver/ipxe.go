@@ -60,24 +60,24 @@ func (s *Server) machine(r *http.Request, uuid string) (*bootview.Machine, bootv
 func (s *Server) sendScript(w http.ResponseWriter, r *http.Request, m *bootview.Machine) {
 	base := s.baseOf(r, m)
 	switch {
-	case m.Script.IsZero():
+	case m.Script().IsZero():
 		notFound(w, r)
 		s.delivered(r, Script, m, "", http.StatusNotFound, 0)
 		return
-	case base == "" && m.Script.NeedsBase():
+	case base == "" && m.Script().NeedsBase():
 		refuse(w, r, http.StatusServiceUnavailable, textIPXEDisabled)
-		s.delivered(r, Script, m, m.ScriptEntry, http.StatusServiceUnavailable, 0)
+		s.delivered(r, Script, m, m.ScriptEntry(), http.StatusServiceUnavailable, 0)
 		return
-	case m.Script.MayHaveSecret() && s.cfg.SecretsExpired():
+	case m.Script().MayHaveSecret() && s.cfg.SecretsExpired():
 		unavailable(w, r, textExpired)
-		s.delivered(r, Script, m, m.ScriptEntry, http.StatusServiceUnavailable, 0)
+		s.delivered(r, Script, m, m.ScriptEntry(), http.StatusServiceUnavailable, 0)
 		return
 	}
-	script, told := m.Script, s.tell(r, m)
+	script, told := m.Script(), s.tell(r, m)
 	switch told {
 	case early:
 		unavailable(w, r, textEarly)
-		s.delivered(r, Script, m, m.ScriptEntry, http.StatusServiceUnavailable, 0)
+		s.delivered(r, Script, m, m.ScriptEntry(), http.StatusServiceUnavailable, 0)
 		return
 	case refused, closed:
 		script = script.Public()
@@ -88,21 +88,21 @@ func (s *Server) sendScript(w http.ResponseWriter, r *http.Request, m *bootview.
 	send(w, r, http.StatusOK, typeScript, body)
 	sent := len(body)
 	release(buf, body)
-	s.delivered(r, Script, m, m.ScriptEntry, http.StatusOK, sent)
+	s.delivered(r, Script, m, m.ScriptEntry(), http.StatusOK, sent)
 }
 
 // tell decides whether a script may be told whole.
 func (s *Server) tell(r *http.Request, m *bootview.Machine) verdict {
-	if m.Session == nil {
+	if m.Session() == nil {
 		return admitted
 	}
 	q := s.request(r, m, noToken, true)
 	is, why := s.admit(q)
-	if is == early && m.Script.HasSecret() && s.opened(r, m) {
+	if is == early && m.Script().HasSecret() && s.opened(r, m) {
 		is, why = s.admit(q)
 	}
 	switch {
-	case is == early && !m.Script.HasSecret():
+	case is == early && !m.Script().HasSecret():
 		return closed
 	case is == refused:
 		s.alarm(q, Script, why)

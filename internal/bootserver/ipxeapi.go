@@ -68,7 +68,7 @@ func (s *Server) serveLabels(w http.ResponseWriter, r *http.Request) {
 	switch m, status := s.configured(*subject); status {
 	case bootview.Found:
 		base = s.baseOf(r, m)
-		if !m.Script.IsZero() {
+		if !m.Script().IsZero() {
 			s.sendScript(w, r, m)
 			return
 		}

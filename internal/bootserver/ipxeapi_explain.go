@@ -36,8 +36,8 @@ func Explain(view *bootview.View, profiles *profile.View) http.Handler {
 			return
 		}
 		e := explanation{Labels: subject.Labels(), Candidates: s.cfg.Profiles.Candidates(subject)}
-		if m, status := s.configured(subject); status == bootview.Found && !m.Script.IsZero() {
-			e.BootConfiguration = m.ScriptEntry
+		if m, status := s.configured(subject); status == bootview.Found && !m.Script().IsZero() {
+			e.BootConfiguration = m.ScriptEntry()
 		}
 		body, err := json.Marshal(e)
 		if err != nil { // strings and numbers can always be marshalled

@@ -34,9 +34,9 @@ func (s *Server) Boot(c dhcp.Client) dhcp.Boot {
 	}
 	if status == bootview.Found {
 		base = s.cfg.Sites.Of(m.Site).For(asked)
-		b.Attempt, b.Entry = m.Attempt.ID, m.ScriptEntry
-		if m.FileEntry != "" && (c.Class == dhcp.HTTPClass || b.Entry == "") {
-			b.Entry = m.FileEntry
+		b.Attempt, b.Entry = m.Attempt().ID, m.ScriptEntry()
+		if m.FileEntry() != "" && (c.Class == dhcp.HTTPClass || b.Entry == "") {
+			b.Entry = m.FileEntry()
 		}
 		if m.UUID != "" {
 			b.UUID = m.UUID
@@ -111,8 +111,8 @@ func (s *Server) Fetched(file string, from netip.Addr, bytes int64, ok bool) {
 		s.cfg.Deliver(d)
 		return
 	}
-	d.UUID, d.Attempt = m.UUID, m.Attempt.ID
-	if m.Session != nil {
+	d.UUID, d.Attempt = m.UUID, m.Attempt().ID
+	if m.Session() != nil {
 		s.account(&d, from, m)
 	}
 	s.cfg.Deliver(d)

@@ -38,7 +38,7 @@ func TestAMachineThatGoesOnElsewhere(t *testing.T) {
 			manager.Put(e)
 		}
 		known, _ := manager.ByUUID(uuidA)
-		known.Session.Bind(m.Session.Bound(), false)
+		known.Session().Bind(m.Session().Bound(), false)
 	}
 	for _, e := range told {
 		second.view.Put(e)
@@ -49,7 +49,7 @@ func TestAMachineThatGoesOnElsewhere(t *testing.T) {
 	if got := reports(its); got != 201 {
 		t.Errorf("the machine's report: %d", got)
 	}
-	if known, _ := second.view.ByUUID(uuidA); known.Session.Bound().Addr != netip.MustParseAddr("192.0.2.10") {
-		t.Errorf("bound to %v", known.Session.Bound())
+	if known, _ := second.view.ByUUID(uuidA); known.Session().Bound().Addr != netip.MustParseAddr("192.0.2.10") {
+		t.Errorf("bound to %v", known.Session().Bound())
 	}
 }

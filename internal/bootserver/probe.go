@@ -110,7 +110,7 @@ func (s *Server) authenticate(w http.ResponseWriter, r *http.Request, token stri
 		return sender{}, false
 	}
 	if m, ok := s.view.ByToken(token); ok {
-		from := sender{uuid: m.UUID, attempt: m.Attempt.ID, clean: inspection.CleanMode(m.Attempt.Clean), addr: caller(r), machine: m}
+		from := sender{uuid: m.UUID, attempt: m.Attempt().ID, clean: inspection.CleanMode(m.Attempt().Clean), addr: caller(r), machine: m}
 		return from, s.believes(w, r, s.request(r, m, rightToken, s.mayReportFirst(m)), kind)
 	}
 	if from, ok := s.heard.of(token); ok && from.addr == caller(r) {
@@ -123,17 +123,17 @@ func (s *Server) authenticate(w http.ResponseWriter, r *http.Request, token stri
 // mayReportFirst reports whether the first that this server hears of a machine may be its report, with the right token: because it has begun to
 // answer since, because another serves what the machine boots, or because whoever asks may have the ignition, which the token is in.
 func (s *Server) mayReportFirst(m *bootview.Machine) bool {
-	served := m.Script.HasSecret() || m.FileURL != ""
-	return !served || s.cfg.IgnitionAccess == AccessOpen || m.Session != nil && s.beganAfter(m)
+	served := m.Script().HasSecret() || m.FileURL() != ""
+	return !served || s.cfg.IgnitionAccess == AccessOpen || m.Session() != nil && s.beganAfter(m)
 }
 
 // believes reports whether what a request says of its machine counts: it comes from whom the machine's boot is bound to, and that has
 // fetched what it takes to run. Otherwise the request is answered.
 func (s *Server) believes(w http.ResponseWriter, r *http.Request, q request, kind DeliveryKind) bool {
 	is, why := s.admit(q)
-	if is == closed && q.proof != noToken && q.machine.Session != nil {
+	if is == closed && q.proof != noToken && q.machine.Session() != nil {
 		// What runs there may take hours, such as a wipe. Its secrets are closed; what it says is not.
-		if bound := q.machine.Session.Bound(); bound.Addr == q.caller.Addr {
+		if bound := q.machine.Session().Bound(); bound.Addr == q.caller.Addr {
 			is = admitted
 		}
 	}
@@ -159,19 +159,19 @@ func (s *Server) believes(w http.ResponseWriter, r *http.Request, q request, kin
 // hasBooted reports whether the machine has fetched from here what it runs, as far as this server serves that, was there, and was the one
 // that the machine began with.
 func (s *Server) hasBooted(m *bootview.Machine, from netip.Addr) bool {
-	session := m.Session
+	session := m.Session()
 	if session == nil || s.beganAfter(m) || session.BoundElsewhere() {
 		return true
 	}
-	byScript := m.Script.HasSecret()
-	byFile := m.FileURL != "" && strings.HasPrefix(m.FileURL, s.cfg.Sites.Of(m.Site).Object()+"/")
+	byScript := m.Script().HasSecret()
+	byFile := m.FileURL() != "" && strings.HasPrefix(m.FileURL(), s.cfg.Sites.Of(m.Site).Object()+"/")
 	switch {
 	case !byScript && !byFile:
 		return true // another serves it
-	case byScript && session.Fetched(Script) && (!m.Script.NamesImage() || session.Fetched(Artifact)):
+	case byScript && session.Fetched(Script) && (!m.Script().NamesImage() || session.Fetched(Artifact)):
 		return true
 	}
-	return byFile && (session.FetchedFile() || s.callers.hasFile(from.String(), m.FileURL, s.cfg.Clock.Now()))
+	return byFile && (session.FetchedFile() || s.callers.hasFile(from.String(), m.FileURL(), s.cfg.Clock.Now()))
 }
 
 func unauthorized(w http.ResponseWriter, r *http.Request) {
@@ -189,7 +189,7 @@ func (s *Server) register(w http.ResponseWriter, r *http.Request, from sender, t
 	if !ok {
 		return
 	}
-	if m := from.machine; m != nil && m.Session != nil && !m.Session.Report(mostReports) {
+	if m := from.machine; m != nil && m.Session() != nil && !m.Session().Report(mostReports) {
 		refuse(w, r, http.StatusTooManyRequests, textManyReports)
 		return
 	}
@@ -240,21 +240,21 @@ func (s *Server) attemptOf(w http.ResponseWriter, r *http.Request, from sender, 
 		return from.attempt, true
 	}
 	m, status := s.view.ByUUID(uuid)
-	if status != bootview.Found || !m.Attempt.Open || m.Session == nil {
+	if status != bootview.Found || !m.Attempt().Open || m.Session() == nil {
 		return "", true
 	}
-	if m.Attempt.Clean != "" { // what is said about a cleanup decides who gets the disks next
+	if m.Attempt().Clean != "" { // what is said about a cleanup decides who gets the disks next
 		unauthorized(w, r)
 		return "", false
 	}
 	q := s.request(r, m, noToken, s.mayReportFirst(m))
-	return m.Attempt.ID, s.believes(w, r, q, kind)
+	return m.Attempt().ID, s.believes(w, r, q, kind)
 }
 
 // contested says who else has asked for this boot, where nothing but having been first tells the machine from them; empty: nobody.
 func (s *Server) contested(from sender) string {
-	if m := from.machine; m != nil && m.Session != nil && s.cfg.Identity == IdentityAddress && !s.verified(m) {
-		if by := m.Session.Contested(); by.IsValid() {
+	if m := from.machine; m != nil && m.Session() != nil && s.cfg.Identity == IdentityAddress && !s.verified(m) {
+		if by := m.Session().Contested(); by.IsValid() {
 			return by.String()
 		}
 	}
@@ -332,7 +332,7 @@ func (s *Server) serveProbe(w http.ResponseWriter, r *http.Request, uuid string)
 			s.unknown(r, uuid, query(r, "mac"), query(r, "serial"))
 		}
 		return
-	case !m.Attempt.Open || m.Attempt.Token == "" || m.Session == nil || s.baseOf(r, m) == "":
+	case !m.Attempt().Open || m.Attempt().Token == "" || m.Session() == nil || s.baseOf(r, m) == "":
 		notFound(w, r)
 		return
 	case s.cfg.SecretsExpired():
@@ -349,7 +349,7 @@ func (s *Server) serveProbe(w http.ResponseWriter, r *http.Request, uuid string)
 		return
 	}
 	body, err := json.Marshal(probeAnswer{
-		RegistryURL: s.baseOf(r, m) + "/probe/" + m.Attempt.Token,
+		RegistryURL: s.baseOf(r, m) + "/probe/" + m.Attempt().Token,
 		ServerUUID:  m.UUID,
 	})
 	if err != nil { // two strings can always be marshalled
@@ -363,7 +363,7 @@ func (s *Server) serveProbe(w http.ResponseWriter, r *http.Request, uuid string)
 // mayAskWhere decides whether a caller is told the token of a boot. Whoever the session is bound to has it already, or has proved more. A
 // probe that was booted by a UKI is bound here, where it can be: with AccessToken nobody is who had no token before.
 func (s *Server) mayAskWhere(r *http.Request, m *bootview.Machine) verdict {
-	fetched := m.FileURL != "" && s.callers.hasFile(caller(r).String(), m.FileURL, s.cfg.Clock.Now())
+	fetched := m.FileURL() != "" && s.callers.hasFile(caller(r).String(), m.FileURL(), s.cfg.Clock.Now())
 	q := s.request(r, m, noToken, s.cfg.IgnitionAccess != AccessToken && (fetched || s.beganAfter(m)))
 	is, why := s.admit(q)
 	if is == refused {

@@ -8,10 +8,10 @@ var artifactNames = []string{"kernel", "initrd", "squashfs", "module", "imgfetch
 // ArtifactName is what the machine's script calls the artifact whose URL holds mark, a part that nothing else holds, such as the
 // hexadecimal digits of its digest: kernel, initrd, squashfs, module or imgfetch; empty: its script does not speak of it.
 func (m *Machine) ArtifactName(mark string) string {
-	if m == nil || mark == "" || m.Script.IsZero() {
+	if m == nil || mark == "" || m.Script().IsZero() {
 		return ""
 	}
-	text := m.Script.template.Value()
+	text := m.Script().value().text
 	at := strings.Index(text, mark)
 	if at < 0 {
 		return ""

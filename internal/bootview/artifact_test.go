@@ -21,7 +21,7 @@ func TestArtifactName(t *testing.T) {
 		{custom, "aaaa", "kernel"}, {custom, "bbbb", "initrd"}, {custom, "cccc", ""}, {custom, "dddd", ""}, {custom, "#!ipxe", ""},
 		{Script{}, "aaaa", ""},
 	} {
-		m := &Machine{Script: c.script}
+		m := &Machine{script: &entry{script: c.script}}
 		if got := m.ArtifactName(c.mark); got != c.want {
 			t.Errorf("%q: %q, want %q", c.mark, got, c.want)
 		}

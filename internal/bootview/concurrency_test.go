@@ -22,8 +22,8 @@ func TestReadersAndWriters(t *testing.T) {
 				default:
 				}
 				m, status := v.ByUUID(uuidA)
-				if status == Found && !strings.HasSuffix(string(m.Script.Render("")), m.ScriptEntry) {
-					t.Errorf("script %q with entry %q", m.Script.Render(""), m.ScriptEntry)
+				if status == Found && !strings.HasSuffix(string(m.Script().Render("")), m.ScriptEntry()) {
+					t.Errorf("script %q with entry %q", m.Script().Render(""), m.ScriptEntry())
 					return
 				}
 			}

@@ -163,26 +163,35 @@ func Check(e Entry) error {
 // entry is an Entry as the view keeps it: identifiers are keys, the rest is as
 // it came. It is never changed once it is linked.
 type entry struct {
-	name      string
-	uuid      string // canonical, empty if the entry has none
-	keys      []key  // every identifier, the UUID first and the tokens last
-	script    Script
-	ignition  *Ignition
-	fileURL   unique.Handle[string] // the machines of an image have one
+	// What is asked for most comes first, so that it lies close together.
+	script   Script
+	attempt  Attempt
+	session  *Session // set by the view
+	ignition *Ignition
+	name     string
+	fileURL  unique.Handle[string] // the machines of an image have one
+	site     unique.Handle[string]
+	uuid     string // canonical, empty if the entry has none
+	keys     []key  // every identifier, the UUID first and the tokens last
+	// alone is what slots have that have no other entry: self.
+	alone     carriers
+	self      [1]*entry
 	rank      Rank
 	bootsFile bool
-	site      string
-	attempt   Attempt
-	session   *Session // set by the view
-	// alone is what slots have that have no other entry: self.
-	alone carriers
-	self  [1]*entry
+}
+
+// nameOrNone is empty for no entry.
+func (e *entry) nameOrNone() string {
+	if e == nil {
+		return ""
+	}
+	return e.name
 }
 
 func newEntry(e Entry) *entry {
 	n := &entry{
 		name: e.Name, rank: e.Rank, script: e.Script,
-		ignition: e.Ignition, fileURL: unique.Make(e.FileURL), bootsFile: e.BootsFile, site: e.Site, attempt: e.Attempt,
+		ignition: e.Ignition, fileURL: unique.Make(e.FileURL), bootsFile: e.BootsFile, site: unique.Make(e.Site), attempt: e.Attempt,
 		keys: make([]key, 0, 3+len(e.MACs)+len(e.IPs)),
 	}
 	if own, token := e.Script.own, e.Attempt.Token; token != "" && strings.HasSuffix(own, token) {

@@ -6,41 +6,93 @@ import (
 )
 
 // Machine is what one machine gets, combined from its entries. It never changes;
-// a later Put or Delete makes another one.
+// a later Put or Delete makes another one. It refers to the entries that its answers come from and copies nothing of them: a site has a
+// Machine for each entry or two.
 type Machine struct {
-	// What is asked for most comes first, so that it lies close together.
+	// script, ignition and file are the entries that these answers come from, nil: no entry has one. boot is the one that says which boot
+	// they belong to, nil: there is a conflict.
+	script, ignition, file, boot *entry
+	conflict                     *conflict
 
-	// Script is what /ipxe/{uuid} answers; zero: nothing.
-	Script Script
-	// Conflict names the entries that contradict each other, sorted. When it is
-	// not empty, nothing else but UUID is set.
-	Conflict []string
-	// ScriptEntry, IgnitionEntry and FileEntry are the names of the entries that
-	// the answers come from; empty: no entry has one. FileEntry is also set for an
-	// entry whose firmware boots a file that has no URL yet.
-	ScriptEntry string
 	// UUID is canonical; empty while nobody knows it.
 	UUID string
 	// Site is where the machine stands; empty: the default one.
 	Site string
-	// Attempt is the boot that these answers belong to.
-	Attempt Attempt
-	// Session is who boots in it; nil: no boot is under way, or nobody keeps account of it.
-	Session *Session
-
-	// Ignition is nil when no entry refers to any.
-	Ignition      *Ignition
-	IgnitionEntry string
-
-	// FileURL is where firmware fetches what it boots itself; /httpboot answers it.
-	FileURL   string
-	FileEntry string
-
 	// Addressed says that an IP address of the machine is known, from an inspection or from whoever wrote its boot config.
 	Addressed bool
+}
 
+// conflict is why a machine gets nothing.
+type conflict struct {
+	// entries are the names of those that contradict each other, sorted.
+	entries []string
 	// rivals are the UUIDs of the machines that one address is said to belong to.
 	rivals []string
+}
+
+// Conflict names the entries that contradict each other, sorted. When it is not empty, the machine gets nothing, and only its UUID is known.
+func (m *Machine) Conflict() []string {
+	if m.conflict == nil {
+		return nil
+	}
+	return m.conflict.entries
+}
+
+// rivals are the UUIDs of the machines that the address is said to belong to by which m was found.
+func (m *Machine) rivals() []string {
+	if m.conflict == nil {
+		return nil
+	}
+	return m.conflict.rivals
+}
+
+// Script is what /ipxe/{uuid} answers; zero: nothing.
+func (m *Machine) Script() Script {
+	if m.script == nil {
+		return Script{}
+	}
+	return m.script.script
+}
+
+// ScriptEntry is the name of the entry that the script comes from; empty: no entry has one.
+func (m *Machine) ScriptEntry() string { return m.script.nameOrNone() }
+
+// Ignition is nil when no entry refers to any.
+func (m *Machine) Ignition() *Ignition {
+	if m.ignition == nil {
+		return nil
+	}
+	return m.ignition.ignition
+}
+
+// IgnitionEntry is the name of the entry that refers to the ignition; empty: none does.
+func (m *Machine) IgnitionEntry() string { return m.ignition.nameOrNone() }
+
+// FileURL is where firmware fetches what it boots itself; /httpboot answers it.
+func (m *Machine) FileURL() string {
+	if m.file == nil {
+		return ""
+	}
+	return m.file.fileURL.Value()
+}
+
+// FileEntry is the name of the entry whose firmware boots a file, which may have no URL yet; empty: there is none.
+func (m *Machine) FileEntry() string { return m.file.nameOrNone() }
+
+// Attempt is the boot that these answers belong to.
+func (m *Machine) Attempt() Attempt {
+	if m.boot == nil {
+		return Attempt{}
+	}
+	return m.boot.attempt
+}
+
+// Session is who boots in it; nil: no boot is under way, or nobody keeps account of it.
+func (m *Machine) Session() *Session {
+	if m.boot == nil {
+		return nil
+	}
+	return m.boot.session
 }
 
 // Same reports whether m and o are one machine.
@@ -53,7 +105,7 @@ func (m *Machine) Same(o *Machine) bool {
 	case m.UUID != "" || o.UUID != "":
 		return m.UUID == o.UUID
 	}
-	return m.ScriptEntry == o.ScriptEntry && m.IgnitionEntry == o.IgnitionEntry && m.FileEntry == o.FileEntry
+	return m.ScriptEntry() == o.ScriptEntry() && m.IgnitionEntry() == o.IgnitionEntry() && m.FileEntry() == o.FileEntry()
 }
 
 // strongest returns the entries of the best rank, in a new slice; none when all
@@ -88,7 +140,8 @@ func combine(entries []*entry) *Machine {
 			m.UUID = e.uuid
 		}
 	}
-	if m.Conflict = sameKind(entries); len(m.Conflict) > 0 {
+	if names := sameKind(entries); len(names) > 0 {
+		m.conflict = &conflict{entries: names}
 		return m
 	}
 	// An entry with a script speaks first: a machine that has both a script
@@ -102,7 +155,7 @@ func combine(entries []*entry) *Machine {
 		}
 		return strings.Compare(a.name, b.name)
 	})
-	m.Attempt, m.Session = entries[0].attempt, entries[0].session
+	m.boot = entries[0]
 	for _, e := range entries {
 		m.take(e)
 	}
@@ -112,17 +165,17 @@ func combine(entries []*entry) *Machine {
 // take fills in what m does not have yet and e has.
 func (m *Machine) take(e *entry) {
 	if m.Site == "" {
-		m.Site = e.site
+		m.Site = e.site.Value()
 	}
 	m.Addressed = m.Addressed || slices.ContainsFunc(e.keys, func(k key) bool { return k.kind == keyIP })
-	if m.ScriptEntry == "" && !e.script.IsZero() {
-		m.Script, m.ScriptEntry = e.script, e.name
+	if m.script == nil && !e.script.IsZero() {
+		m.script = e
 	}
-	if m.IgnitionEntry == "" && e.ignition != nil {
-		m.Ignition, m.IgnitionEntry = e.ignition, e.name
+	if m.ignition == nil && e.ignition != nil {
+		m.ignition = e
 	}
-	if url := e.fileURL.Value(); m.FileEntry == "" && (url != "" || e.bootsFile) {
-		m.FileURL, m.FileEntry = url, e.name
+	if m.file == nil && (e.bootsFile || e.fileURL.Value() != "") {
+		m.file = e
 	}
 }
 

@@ -175,14 +175,14 @@ func seen(machine *Machine, status Status) answer {
 	if machine == nil {
 		return a
 	}
-	a.UUID, a.Conflict = machine.UUID, strings.Join(machine.Conflict, " ")
+	a.UUID, a.Conflict = machine.UUID, strings.Join(machine.Conflict(), " ")
 	if status != Found {
 		return a
 	}
-	a.Site, a.Script, a.Ignition, a.UKI = machine.Site, machine.ScriptEntry, machine.IgnitionEntry, machine.FileEntry
-	a.Attempt = fmt.Sprint(machine.Attempt)
-	if machine.Ignition != nil {
-		a.Payload = string(machine.Ignition.Payload)
+	a.Site, a.Script, a.Ignition, a.UKI = machine.Site, machine.ScriptEntry(), machine.IgnitionEntry(), machine.FileEntry()
+	a.Attempt = fmt.Sprint(machine.Attempt())
+	if machine.Ignition() != nil {
+		a.Payload = string(machine.Ignition().Payload)
 	}
 	return a
 }

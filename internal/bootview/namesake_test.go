@@ -25,13 +25,13 @@ func TestTwoMachinesWithOneUUID(t *testing.T) {
 		"that of the second":              {second, "second"},
 		"in another spelling":             {"02-FA-44-00-01-02", "second"},
 	} {
-		if m, status := v.Find(shared, c.mac, ""); status != Found || m.Attempt.ID != "attempt-"+c.want {
+		if m, status := v.Find(shared, c.mac, ""); status != Found || m.Attempt().ID != "attempt-"+c.want {
 			t.Errorf("%s: %s %+v, want %s", name, status, m, c.want)
 		}
 	}
 	// One that has both on record is one machine.
 	v.Put(Entry{Name: "IPXEBootConfig/ns/first", UUID: shared, MACs: []string{first, second}, Rank: Current, Script: ExitScript(), Attempt: boot("first")})
-	if m, status := v.Find(shared, first, ""); status != Found || m.Attempt.ID != "attempt-first" {
+	if m, status := v.Find(shared, first, ""); status != Found || m.Attempt().ID != "attempt-first" {
 		t.Errorf("with both addresses: %s %+v", status, m)
 	}
 }

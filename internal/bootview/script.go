@@ -16,20 +16,16 @@ import (
 // part is its token. Sending a script therefore touches little memory that sending
 // another machine's has not just touched.
 type Script struct {
-	// template has a byte for every hole, unless it is exact. The handle keeps
-	// it the only one of its text.
-	template unique.Handle[string]
-	own      string
-	kind     scriptKind
+	// text is kept once for all scripts that have it; the zero handle: no script.
+	text unique.Handle[scriptText]
+	own  string
 }
 
-type scriptKind uint8
-
-const (
-	noScript scriptKind = iota
-	exactScript
-	templateScript
-)
+// scriptText is what a Script has in common with others: a template, which has a byte for every hole, or the exact bytes.
+type scriptText struct {
+	text  string
+	exact bool
+}
 
 // What stands for a hole in a template. It cannot be there otherwise: whatever goes
 // into one is checked for control characters.
@@ -39,7 +35,7 @@ const (
 )
 
 func newTemplate(text, own string) Script {
-	return Script{template: unique.Make(text), own: own, kind: templateScript}
+	return Script{text: unique.Make(scriptText{text: text}), own: own}
 }
 
 // CustomScript is a script that somebody wrote: its exact bytes, whatever they are.
@@ -47,27 +43,33 @@ func CustomScript(script []byte) Script {
 	if len(script) == 0 {
 		return Script{}
 	}
-	return Script{template: unique.Make(string(script)), kind: exactScript}
+	return Script{text: unique.Make(scriptText{string(script), true})}
 }
 
 // IsZero reports whether there is no script.
-func (s Script) IsZero() bool { return s.kind == noScript }
+func (s Script) IsZero() bool { return s.text == unique.Handle[scriptText]{} }
+
+// value is the zero text for no script.
+func (s Script) value() scriptText {
+	if s.IsZero() {
+		return scriptText{}
+	}
+	return s.text.Value()
+}
 
 // NeedsBase reports whether the script has holes for a base URL.
 func (s Script) NeedsBase() bool {
-	return s.kind == templateScript && strings.Contains(s.template.Value(), baseMark)
+	t := s.value()
+	return !t.exact && strings.Contains(t.text, baseMark)
 }
 
 // Len is the number of bytes of the script for this base.
 func (s Script) Len(base string) int {
-	switch s.kind {
-	case noScript:
-		return 0
-	case exactScript:
-		return len(s.template.Value())
+	t := s.value()
+	if t.exact {
+		return len(t.text)
 	}
-	text := s.template.Value()
-	return len(text) + strings.Count(text, baseMark)*(len(base)-1) + strings.Count(text, ownMark)*(len(s.own)-1)
+	return len(t.text) + strings.Count(t.text, baseMark)*(len(base)-1) + strings.Count(t.text, ownMark)*(len(s.own)-1)
 }
 
 // HasSecret reports whether part of the script is for its machine alone.
@@ -76,12 +78,13 @@ func (s Script) HasSecret() bool { return s.own != "" }
 // MayHaveSecret reports whether something of the script may be secret: a part for its machine alone, or whatever somebody wrote. The
 // script that sends a machine to its disk is exact as well, and the same for all.
 func (s Script) MayHaveSecret() bool {
-	return s.HasSecret() || s.kind == exactScript && !s.Equal(ExitScript())
+	return s.HasSecret() || s.value().exact && !s.Equal(ExitScript())
 }
 
 // NamesImage reports whether the script loads layers of images from the boot server that sends it.
 func (s Script) NamesImage() bool {
-	return s.kind == templateScript && strings.Contains(s.template.Value(), baseMark+"/image?")
+	t := s.value()
+	return !t.exact && strings.Contains(t.text, baseMark+"/image?")
 }
 
 // Public is the script without that part, for anybody.
@@ -93,13 +96,11 @@ func (s Script) Public() Script {
 // AppendTo appends the script for a boot server that machines reach at base, a
 // URL without a slash at its end. It does not allocate when dst has Len(base) to spare.
 func (s Script) AppendTo(dst []byte, base string) []byte {
-	switch s.kind {
-	case noScript:
-		return dst
-	case exactScript:
-		return append(dst, s.template.Value()...)
+	t := s.value()
+	if t.exact {
+		return append(dst, t.text...)
 	}
-	text := s.template.Value()
+	text := t.text
 	if before, after, found := strings.Cut(text, ownMark); found {
 		dst = appendBased(dst, before, base)
 		dst = append(dst, s.own...)

@@ -13,10 +13,8 @@ const MaxScript = 1 << 20
 // Parts are what a script is made of, for whoever sends it to another boot server: its text, with the marks of its holes unless it is
 // exact, and the machine's own part. ScriptOf makes the script of them again.
 func (s Script) Parts() (text, own string, exact bool) {
-	if s.IsZero() {
-		return "", "", false
-	}
-	return s.template.Value(), s.own, s.kind == exactScript
+	t := s.value()
+	return t.text, s.own, t.exact
 }
 
 // ScriptOf makes a script of its parts. It refuses what no function of this package could have made.
@@ -42,7 +40,7 @@ func (s Script) WithOwn(own string) (Script, error) {
 	if err := CheckURL("own part", own); err != nil {
 		return Script{}, err
 	}
-	if own != "" && (s.kind != templateScript || !strings.Contains(s.template.Value(), ownMark)) {
+	if t := s.value(); own != "" && (t.exact || !strings.Contains(t.text, ownMark)) {
 		return Script{}, &ValueError{"script", "it has no hole for the machine's own part"}
 	}
 	s.own = strings.Clone(own)

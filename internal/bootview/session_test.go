@@ -14,10 +14,10 @@ func TestASessionOpensOnceTheMachineWasSeenOn(t *testing.T) {
 	session := func() *Session {
 		t.Helper()
 		m, status := v.ByUUID(e.UUID)
-		if status != Found || m.Session == nil {
+		if status != Found || m.Session() == nil {
 			t.Fatalf("the machine is %s: %+v", status, m)
 		}
-		return m.Session
+		return m.Session()
 	}
 	waits := session().Opened()
 	select {

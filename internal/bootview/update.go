@@ -53,8 +53,8 @@ func (v *View) Conflicts(name string) []string {
 				continue
 			}
 			m := v.index.machine(k)
-			if m != nil && slices.Contains(m.Conflict, name) {
-				names = append(names, v.against(e, m.Conflict)...)
+			if m != nil && slices.Contains(m.Conflict(), name) {
+				names = append(names, v.against(e, m.Conflict())...)
 			}
 		}
 	}
@@ -90,11 +90,11 @@ func (v *View) Hidden(name string) []string {
 		if m == nil {
 			continue
 		}
-		if slices.Contains(m.Conflict, name) || m.ScriptEntry == name || m.IgnitionEntry == name || m.FileEntry == name {
+		if slices.Contains(m.Conflict(), name) || m.ScriptEntry() == name || m.IgnitionEntry() == name || m.FileEntry() == name {
 			return nil
 		}
-		by = append(by, m.Conflict...)
-		for _, other := range []string{m.ScriptEntry, m.IgnitionEntry, m.FileEntry} {
+		by = append(by, m.Conflict()...)
+		for _, other := range []string{m.ScriptEntry(), m.IgnitionEntry(), m.FileEntry()} {
 			if other != "" {
 				by = append(by, other)
 			}
@@ -168,7 +168,7 @@ func (v *View) SiteOf(name string) (site string, known bool) {
 	if e == nil {
 		return "", false
 	}
-	return e.site, true
+	return e.site.Value(), true
 }
 
 // Len is the number of entries.
@@ -241,11 +241,11 @@ func (v *View) atAddress(carriers []*entry) *Machine {
 	case len(uuids) == 0:
 		return combine(entries)
 	case len(uuids) > 1:
-		m := &Machine{rivals: uuids}
+		c := &conflict{rivals: uuids}
 		for _, e := range entries {
-			m.Conflict = append(m.Conflict, e.name)
+			c.entries = append(c.entries, e.name)
 		}
-		return m
+		return &Machine{conflict: c}
 	}
 	uuid := named[0].keys[0]
 	if len(nameless) == 0 {
@@ -264,7 +264,10 @@ func (v *View) atToken(carriers []*entry) *Machine {
 				continue
 			}
 			m := v.index.machine(k)
-			if m != nil && len(m.Conflict) == 0 && m.Attempt.Open && m.Attempt.ID == e.attempt.ID && m.HasToken(e.attempt.Token) {
+			if m == nil || m.conflict != nil {
+				continue
+			}
+			if boot := m.Attempt(); boot.Open && boot.ID == e.attempt.ID && m.HasToken(e.attempt.Token) {
 				return m
 			}
 		}

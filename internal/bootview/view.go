@@ -108,7 +108,7 @@ func (v *View) Find(uuid, mac, serial string) (*Machine, Status) {
 		switch {
 		case status == Unknown && known != Unknown:
 			return o, known
-		case known == Found && o.UUID == "" && o.Attempt.ID != "": // what somebody wrote by hand may go with any UUID
+		case known == Found && o.UUID == "" && o.Attempt().ID != "": // what somebody wrote by hand may go with any UUID
 			return o, known
 		}
 	}
@@ -155,7 +155,7 @@ func (v *View) ByToken(token string) (*Machine, bool) {
 		return nil, false
 	}
 	m, status := v.lookup(hashed(keyToken, token))
-	if status != Found || !m.Attempt.Open {
+	if status != Found || !m.Attempt().Open {
 		return nil, false
 	}
 	return m, m.HasToken(token)
@@ -167,10 +167,11 @@ func (v *View) ByBMCToken(token string) (*Machine, bool) {
 		return nil, false
 	}
 	m, status := v.lookup(hashed(keyBMCToken, token))
-	if status != Found || !m.Attempt.Open {
+	if status != Found || !m.Attempt().Open {
 		return nil, false
 	}
-	return m, m.Session != nil && subtle.ConstantTimeCompare([]byte(m.Session.Terms().BMCToken), []byte(token)) == 1
+	session := m.Session()
+	return m, session != nil && subtle.ConstantTimeCompare([]byte(session.Terms().BMCToken), []byte(token)) == 1
 }
 
 // Interface says whose a MAC address is: m's own, as far as is known, or that of others.
@@ -184,7 +185,7 @@ func (v *View) Interface(mac string, m *Machine) (own, others bool) {
 	case Found:
 		return owner.Same(m), !owner.Same(m)
 	case Conflict:
-		mine := slices.Contains(owner.rivals, m.UUID)
+		mine := slices.Contains(owner.rivals(), m.UUID)
 		return mine, !mine
 	}
 	return false, false
@@ -192,8 +193,8 @@ func (v *View) Interface(mac string, m *Machine) (own, others bool) {
 
 // HasToken compares in constant time, and says no while the attempt is closed.
 func (m *Machine) HasToken(token string) bool {
-	return m.Attempt.Open && m.Attempt.Token != "" &&
-		subtle.ConstantTimeCompare([]byte(m.Attempt.Token), []byte(token)) == 1
+	boot := m.Attempt()
+	return boot.Open && boot.Token != "" && subtle.ConstantTimeCompare([]byte(boot.Token), []byte(token)) == 1
 }
 
 // BelongsToOther reports whether a is known as an address of machines other than m,
@@ -204,7 +205,7 @@ func (v *View) BelongsToOther(a netip.Addr, m *Machine) bool {
 	case Found:
 		return !owner.Same(m)
 	case Conflict:
-		return !slices.Contains(owner.rivals, m.UUID) && !owner.Same(m)
+		return !slices.Contains(owner.rivals(), m.UUID) && !owner.Same(m)
 	}
 	return false
 }
@@ -224,7 +225,7 @@ func (v *View) lookup(k key) (*Machine, Status) {
 	switch {
 	case m == nil:
 		return nil, Unknown
-	case len(m.Conflict) > 0:
+	case m.conflict != nil:
 		return m, Conflict
 	}
 	return m, Found

@@ -52,10 +52,10 @@ func describe(m *Machine, status Status) string {
 		return status.String()
 	}
 	if status == Conflict {
-		return "Conflict " + strings.Join(m.Conflict, " ")
+		return "Conflict " + strings.Join(m.Conflict(), " ")
 	}
 	return fmt.Sprintf("%s uuid=%s script=%s/%q ignition=%s uki=%s/%s attempt=%+v",
-		status, m.UUID, m.ScriptEntry, m.Script.Render("B"), m.IgnitionEntry, m.FileEntry, m.FileURL, m.Attempt)
+		status, m.UUID, m.ScriptEntry(), m.Script().Render("B"), m.IgnitionEntry(), m.FileEntry(), m.FileURL(), m.Attempt())
 }
 
 func TestUUIDRules(t *testing.T) {
@@ -92,7 +92,7 @@ func TestUUIDRules(t *testing.T) {
 			got := status.String()
 			switch status {
 			case Found:
-				got = found(base(m.ScriptEntry), base(m.IgnitionEntry), base(m.FileEntry))
+				got = found(base(m.ScriptEntry()), base(m.IgnitionEntry()), base(m.FileEntry()))
 			case Conflict:
 				got = describe(m, status)
 			}
@@ -132,7 +132,7 @@ func TestAddressRules(t *testing.T) {
 				m, status := v.ByAddress(address)
 				got := status.String()
 				if status == Found {
-					got += " " + base(m.FileEntry)
+					got += " " + base(m.FileEntry())
 				}
 				if got != tc.want {
 					t.Errorf("%s: got %q, want %q", address, got, tc.want)
@@ -153,7 +153,7 @@ func TestTwoBoardsWithTheUUIDThatTheirVendorShips(t *testing.T) {
 			m, status := v.Find(placeholder, tc.mac, tc.serial)
 			got := status.String()
 			if status == Found {
-				got = base(m.ScriptEntry)
+				got = base(m.ScriptEntry())
 			}
 			if got != tc.want {
 				t.Errorf("Find(%q, %q, %q) = %s, want %s", placeholder, tc.mac, tc.serial, got, tc.want)
@@ -181,7 +181,7 @@ func TestFind(t *testing.T) {
 		m, status := v.Find(tc.uuid, tc.mac, tc.serial)
 		got := status.String()
 		if status == Found {
-			got = base(m.ScriptEntry)
+			got = base(m.ScriptEntry())
 		}
 		if got != tc.want {
 			t.Errorf("Find(%q, %q, %q) = %s, want %s", tc.uuid, tc.mac, tc.serial, got, tc.want)
@@ -202,7 +202,7 @@ func TestTokens(t *testing.T) {
 		m, ok := v.ByToken(token)
 		got := "no"
 		if ok {
-			got = m.UUID + " " + m.Attempt.ID
+			got = m.UUID + " " + m.Attempt().ID
 		}
 		if got != want {
 			t.Errorf("ByToken(%q) = %s, want %s", token, got, want)

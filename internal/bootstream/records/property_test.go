@@ -212,26 +212,26 @@ func machine(m *bootview.Machine, status bootview.Status, all bool, closed map[s
 	if m == nil {
 		return fmt.Sprint(status)
 	}
-	said := fmt.Sprintf("%s %q %q %v addressed=%v %s %s %s uki=%s attempt=%s/%v/%s", status, m.UUID, m.Site, m.Conflict, m.Addressed, m.ScriptEntry, m.IgnitionEntry, m.FileEntry,
-		m.FileURL, m.Attempt.ID, m.Attempt.Open, m.Attempt.Clean)
-	said += fmt.Sprintf(" script=%q secret=%v", m.Script.Render("http://base"), m.Script.HasSecret())
-	if m.Attempt.IsOpen() {
-		said += " token=" + m.Attempt.Token
+	said := fmt.Sprintf("%s %q %q %v addressed=%v %s %s %s uki=%s attempt=%s/%v/%s", status, m.UUID, m.Site, m.Conflict(), m.Addressed, m.ScriptEntry(), m.IgnitionEntry(), m.FileEntry(),
+		m.FileURL(), m.Attempt().ID, m.Attempt().Open, m.Attempt().Clean)
+	said += fmt.Sprintf(" script=%q secret=%v", m.Script().Render("http://base"), m.Script().HasSecret())
+	if m.Attempt().IsOpen() {
+		said += " token=" + m.Attempt().Token
 	}
-	switch i := m.Ignition; {
+	switch i := m.Ignition(); {
 	case i == nil:
-	case errors.Is(i.Err, bootview.ErrIgnitionWithheld) || closed[m.IgnitionEntry]:
+	case errors.Is(i.Err, bootview.ErrIgnitionWithheld) || closed[m.IgnitionEntry()]:
 		said += " withheld ignition"
 	case i.Err != nil:
 		said += fmt.Sprintf(" no ignition, missing=%v", errors.Is(i.Err, bootview.ErrIgnitionMissing))
 	default:
 		said += fmt.Sprintf(" ignition=%q %q", i.Payload, i.ContentType)
 	}
-	if m.Session != nil {
+	if m.Session() != nil {
 		said += " session"
-		if terms := m.Session.Terms(); all {
+		if terms := m.Session().Terms(); all {
 			terms.Seen = terms.Seen.UTC()
-			said += fmt.Sprintf(" %+v bound=%v", terms, m.Session.Bound())
+			said += fmt.Sprintf(" %+v bound=%v", terms, m.Session().Bound())
 		}
 	}
 	return said

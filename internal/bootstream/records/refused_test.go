@@ -180,8 +180,8 @@ func FuzzApply(f *testing.F) {
 		}
 		answers(server, true, nil)
 		if m, status := server.machines.ByUUID(uuid); status == bootview.Found {
-			if script := m.Script.Render("http://base"); len(script) != m.Script.Len("http://base") {
-				t.Errorf("a script of %d bytes is said to have %d", len(script), m.Script.Len("http://base"))
+			if script := m.Script().Render("http://base"); len(script) != m.Script().Len("http://base") {
+				t.Errorf("a script of %d bytes is said to have %d", len(script), m.Script().Len("http://base"))
 			}
 		}
 		views.Delete(key)

@@ -54,10 +54,10 @@ func TestSecretsOfABootThatIsNotOpenAreNotSent(t *testing.T) {
 		}
 	}
 	m, status := server.machines.ByUUID(worldUUIDs[1])
-	if status != bootview.Found || m.Ignition == nil || !errors.Is(m.Ignition.Err, bootview.ErrIgnitionWithheld) {
+	if status != bootview.Found || m.Ignition() == nil || !errors.Is(m.Ignition().Err, bootview.ErrIgnitionWithheld) {
 		t.Errorf("the boot server has %s, %+v, want to know of ignition that is withheld", status, m)
 	}
-	if m.Script.HasSecret() || m.Script.IsZero() {
+	if m.Script().HasSecret() || m.Script().IsZero() {
 		t.Error("the boot server has no script, or one with a secret")
 	}
 
@@ -96,7 +96,7 @@ func TestThePayloadOfAReleasedMachineIsGone(t *testing.T) {
 			func() { // nobody holds the machines any longer when it returns
 				one, _ := server.machines.ByUUID(worldUUIDs[1])
 				two, _ := server.machines.ByUUID(worldUUIDs[2])
-				if one.Ignition != two.Ignition {
+				if one.Ignition() != two.Ignition() {
 					t.Fatal("two machines do not share a payload that they have in common")
 				}
 			}()

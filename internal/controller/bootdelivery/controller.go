@@ -351,7 +351,7 @@ func (r *reconciler) put(entry bootview.Entry) {
 func (r *reconciler) contested(entry bootview.Entry) []string {
 	names := r.View.Conflicts(entry.Name)
 	if m, status := r.View.ByUUID(entry.UUID); status == bootview.Conflict {
-		names = append(names, m.Conflict...)
+		names = append(names, m.Conflict()...)
 	}
 	return names
 }

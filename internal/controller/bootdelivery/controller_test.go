@@ -91,7 +91,7 @@ func (s *stand) machine(t *testing.T) *bootview.Machine {
 
 func (s *stand) script(t *testing.T) string {
 	t.Helper()
-	return string(s.machine(t).Script.Render(bootURL))
+	return string(s.machine(t).Script().Render(bootURL))
 }
 
 // ours are a server, its boot configuration and what was made of that.
@@ -202,7 +202,7 @@ func TestTheTokenIsGivenAwayOnlyWhileTheAttemptIsOpen(t *testing.T) {
 			if script := s.script(t); strings.Contains(script, "token=") {
 				t.Errorf("the script is\n%s", script)
 			}
-			if s.machine(t).Attempt.IsOpen() {
+			if s.machine(t).Attempt().IsOpen() {
 				t.Error("ignition may be read")
 			}
 			if _, found := s.View.ByToken(ignition.Token(tokenKey, "server-uid", "a")); found {
@@ -222,7 +222,7 @@ func TestTheKernelArgumentsOfTheServerAreInTheScript(t *testing.T) {
 	}
 	controllertest.Change(t, s.API, "s", func(o *metalv1.Server) { o.Annotations[metalv1.AnnotationKernelArgs] = "a\nimgexec evil" })
 	s.Settle(t, s.ipxe, "ns/c")
-	if m := s.machine(t); strings.Contains(string(m.Script.Render(bootURL)), "\nimgexec") {
+	if m := s.machine(t); strings.Contains(string(m.Script().Render(bootURL)), "\nimgexec") {
 		t.Error("an annotation adds a command to the script")
 	}
 }
@@ -244,10 +244,10 @@ func TestIgnitionThatCannotBeDeliveredIsSaid(t *testing.T) {
 			s.Settle(t, s.ipxe, "ns/c")
 			checkError(t, s.readIPXE(t, "ns/c"), tc.says...)
 			m := s.machine(t)
-			if m.Ignition == nil || m.Ignition.Err == nil || errors.Is(m.Ignition.Err, bootview.ErrIgnitionMissing) != tc.missing {
-				t.Errorf("the view has %+v", m.Ignition)
+			if m.Ignition() == nil || m.Ignition().Err == nil || errors.Is(m.Ignition().Err, bootview.ErrIgnitionMissing) != tc.missing {
+				t.Errorf("the view has %+v", m.Ignition())
 			}
-			if m.Script.IsZero() {
+			if m.Script().IsZero() {
 				t.Error("what can be served is not")
 			}
 
@@ -259,7 +259,7 @@ func TestIgnitionThatCannotBeDeliveredIsSaid(t *testing.T) {
 			s.Add(t, good)
 			s.Settle(t, s.ipxe, "ns/c")
 			checkReady(t, s.readIPXE(t, "ns/c"))
-			if p := string(s.machine(t).Ignition.Payload); !strings.HasPrefix(p, `{"ignition":{"version":"3.`) {
+			if p := string(s.machine(t).Ignition().Payload); !strings.HasPrefix(p, `{"ignition":{"version":"3.`) {
 				t.Errorf("the payload is %s", p)
 			}
 		})
@@ -270,7 +270,7 @@ func TestIgnitionOfAnotherFormatIsDeliveredAsItIs(t *testing.T) {
 	const payload = "#cloud-config\n\x00\xff"
 	s := newStand(t, append(ours(ordered("a"), withIgnition), secret("secret", map[string]string{"ignition": payload}))...)
 	s.Settle(t, s.ipxe, "ns/c")
-	if got := string(s.machine(t).Ignition.Payload); got != payload {
+	if got := string(s.machine(t).Ignition().Payload); got != payload {
 		t.Errorf("the payload is %q", got)
 	}
 }
@@ -289,7 +289,7 @@ func TestACustomScriptIsDeliveredByteForByte(t *testing.T) {
 	controllertest.Change(t, s.API, "ns/script", func(o *corev1.Secret) { o.Data["ipxe-script"] = []byte(script) })
 	s.Settle(t, s.ipxe, "ns/c")
 	checkReady(t, s.readIPXE(t, "ns/c"))
-	if got := string(s.machine(t).Script.Render("http://another")); got != script {
+	if got := string(s.machine(t).Script().Render("http://another")); got != script {
 		t.Errorf("the script is %q", got)
 	}
 }
@@ -309,7 +309,7 @@ func TestAHandWrittenConfigIsServedAndAlwaysOpen(t *testing.T) {
 			s := newStand(t, c)
 			s.Settle(t, s.ipxe, "ns/hand")
 			m := s.machine(t)
-			if !m.Attempt.IsOpen() || m.Attempt.ID != "" || m.ScriptEntry != "IPXEBootConfig/ns/hand" {
+			if !m.Attempt().IsOpen() || m.Attempt().ID != "" || m.ScriptEntry() != "IPXEBootConfig/ns/hand" {
 				t.Errorf("the machine is %+v", m)
 			}
 			if script := s.script(t); strings.Contains(script, "token") {
@@ -403,8 +403,8 @@ func TestTheServersOwnConfigIsInNoConflictWithHandWrittenOnes(t *testing.T) {
 	}
 	s.woken(bootmethod.IPXE.Kind)
 	s.Settle(t, s.ipxe, "ns/c")
-	if m := s.machine(t); m.ScriptEntry != "IPXEBootConfig/ns/c" {
-		t.Errorf("served is %s", m.ScriptEntry)
+	if m := s.machine(t); m.ScriptEntry() != "IPXEBootConfig/ns/c" {
+		t.Errorf("served is %s", m.ScriptEntry())
 	}
 	if got := s.woken(bootmethod.IPXE.Kind); !slices.Equal(got, []string{"ns/a", "ns/b"}) {
 		t.Errorf("woken, for they are hidden now: %v", got)
@@ -429,7 +429,7 @@ func TestAnHTTPBootConfigIsFoundByItsIdentifiers(t *testing.T) {
 	s := newStand(t, c)
 	s.Settle(t, s.http, "ns/h")
 	for _, id := range []string{mac, "10.0.0.7", "2001:db8:1:0:0:0:2:3", "fd00::7"} {
-		if m, status := s.View.ByAddress(id); status != bootview.Found || m.FileURL != c.Spec.UKIURL {
+		if m, status := s.View.ByAddress(id); status != bootview.Found || m.FileURL() != c.Spec.UKIURL {
 			t.Errorf("%s is %s", id, status)
 		}
 	}

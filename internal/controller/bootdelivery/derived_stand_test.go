@@ -165,7 +165,7 @@ func (r *replica) script(t *testing.T) string {
 	if status != bootview.Found {
 		t.Fatalf("the machine is %s", status)
 	}
-	return string(m.Script.Render(bootURL))
+	return string(m.Script().Render(bootURL))
 }
 
 func (f *fleet) config(t *testing.T) *metalv1.ServerBootConfiguration {

@@ -38,8 +38,8 @@ func TestAnInternalBootIsDerived(t *testing.T) {
 		t.Errorf("the script has no kernel, or no token:\n%s", script)
 	}
 	m, _ := leader.View.ByUUID(uuid)
-	if m.Ignition == nil || m.Ignition.Err != nil || m.FileURL == "" || !leader.Acknowledged("first") {
-		t.Errorf("ignition %+v, file %q", m.Ignition, m.FileURL)
+	if m.Ignition() == nil || m.Ignition().Err != nil || m.FileURL() == "" || !leader.Acknowledged("first") {
+		t.Errorf("ignition %+v, file %q", m.Ignition(), m.FileURL())
 	}
 
 	f.ForgetWrites()

@@ -188,7 +188,7 @@ func TestABootConfigurationThatEndsIsServedInSilence(t *testing.T) {
 	}
 	s.API.Clock.Step(time.Hour)
 	s.says(t, "it ends", 0)
-	if m := s.machine(t); m.ScriptEntry != "IPXEBootConfig/ns/c" || !m.Attempt.IsOpen() {
+	if m := s.machine(t); m.ScriptEntry() != "IPXEBootConfig/ns/c" || !m.Attempt().IsOpen() {
 		t.Errorf("the machine is %+v", m)
 	}
 }

@@ -106,8 +106,8 @@ func TestWhatNoMachineCanBeServedByIsNotReady(t *testing.T) {
 			if got.Status.State != bootv1.HTTPBootConfigStateError {
 				t.Errorf("state %s", got.Status.State)
 			}
-			if m, _ := s.View.ByUUID(uuid); m != nil && m.FileURL != "" && c.spec.SystemUUID == uuid {
-				t.Errorf("the machine is told to fetch %q", m.FileURL)
+			if m, _ := s.View.ByUUID(uuid); m != nil && m.FileURL() != "" && c.spec.SystemUUID == uuid {
+				t.Errorf("the machine is told to fetch %q", m.FileURL())
 			}
 		})
 	}

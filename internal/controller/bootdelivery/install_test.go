@@ -27,8 +27,8 @@ func TestAnInstalledMachineIsSentToItsDisk(t *testing.T) {
 			if got, want := s.script(t), string(bootview.ExitScript().Render(bootURL)); got != want {
 				t.Errorf("it is told\n%s", got)
 			}
-			if m := s.machine(t); m.Attempt.IsOpen() || m.HasToken(ignition.Token(tokenKey, "server-uid", "a")) {
-				t.Errorf("its attempt is open: %+v", m.Attempt)
+			if m := s.machine(t); m.Attempt().IsOpen() || m.HasToken(ignition.Token(tokenKey, "server-uid", "a")) {
+				t.Errorf("its attempt is open: %+v", m.Attempt())
 			}
 		})
 	}
@@ -55,8 +55,8 @@ func TestAnInstalledMachineIsToldNoUKI(t *testing.T) {
 			o.Annotations = map[string]string{metalv1.AnnotationBootAttempt: c.attempt}
 		})
 		s.Settle(t, s.http, "ns/c")
-		if m := s.machine(t); m.FileURL != c.want || m.FileEntry != "HTTPBootConfig/ns/c" {
-			t.Errorf("%s: %q of %s, want %q", c.name, m.FileURL, m.FileEntry, c.want)
+		if m := s.machine(t); m.FileURL() != c.want || m.FileEntry() != "HTTPBootConfig/ns/c" {
+			t.Errorf("%s: %q of %s, want %q", c.name, m.FileURL(), m.FileEntry(), c.want)
 		}
 		h := controllertest.Read[bootv1.HTTPBootConfig](t, s.API, "ns/c")
 		controllertest.Says(t, h.Status.Conditions, metalv1.ConditionReady, metav1.ConditionTrue, "Ready")
@@ -70,7 +70,7 @@ func TestTheViewKnowsWhichBootCleans(t *testing.T) {
 		c.Annotations = map[string]string{metalv1.AnnotationBootAttempt: a.String()}
 	})...)
 	s.Settle(t, s.ipxe, "ns/c")
-	if m := s.machine(t); m.Attempt.Clean != "full" || !m.Attempt.Open {
-		t.Errorf("%+v", m.Attempt)
+	if m := s.machine(t); m.Attempt().Clean != "full" || !m.Attempt().Open {
+		t.Errorf("%+v", m.Attempt())
 	}
 }

@@ -22,7 +22,7 @@ func TestAURLThatWouldAddACommandIsRefused(t *testing.T) {
 			s := newStand(t, c)
 			s.Settle(t, s.ipxe, "ns/c")
 			checkError(t, s.readIPXE(t, "ns/c"), field)
-			if m := s.machine(t); !m.Script.IsZero() || strings.Contains(s.script(t), "shell") {
+			if m := s.machine(t); !m.Script().IsZero() || strings.Contains(s.script(t), "shell") {
 				t.Errorf("%s = %q: served is %q", field, evil, s.script(t))
 			}
 			controllertest.Change(t, s.API, "ns/c", func(o *bootv1.IPXEBootConfig) { set(&o.Spec, "http://x/good") })

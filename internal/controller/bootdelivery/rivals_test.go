@@ -96,8 +96,8 @@ func TestNoSecretHoldsUpTheFirstView(t *testing.T) {
 				t.Fatal("everybody waits")
 			}
 			controllertest.Says(t, s.readIPXE(t, "ns/c").Status.Conditions, metalv1.ConditionReady, metav1.ConditionFalse, c.reason, "spec.ignitionSecretRef")
-			if m := s.machine(t); m.Ignition == nil || m.Ignition.Err == nil {
-				t.Errorf("the machine is given ignition: %+v", m.Ignition)
+			if m := s.machine(t); m.Ignition() == nil || m.Ignition().Err == nil {
+				t.Errorf("the machine is given ignition: %+v", m.Ignition())
 			}
 		})
 	}
@@ -116,8 +116,8 @@ func TestASecretThatCannotBeReadAnyMoreIsServedAsItWas(t *testing.T) {
 	if _, err := s.ipxe.Reconcile(t.Context(), request("c")); err == nil {
 		t.Error("it is not tried again")
 	}
-	if m := s.machine(t); m.Ignition == nil || m.Ignition.Err != nil {
-		t.Errorf("ignition %+v", m.Ignition)
+	if m := s.machine(t); m.Ignition() == nil || m.Ignition().Err != nil {
+		t.Errorf("ignition %+v", m.Ignition())
 	}
 }
 
@@ -161,11 +161,11 @@ func TestOfTwoNamespacesOneSpeaksForAMachine(t *testing.T) {
 			s.Settle(t, s.http, "theirs/h")
 			s.Settle(t, s.ipxe, "ns/c")
 			m := s.machine(t)
-			if mine := m.ScriptEntry != ""; mine != (c.served == "ns") {
-				t.Errorf("the script is of %q", m.ScriptEntry)
+			if mine := m.ScriptEntry() != ""; mine != (c.served == "ns") {
+				t.Errorf("the script is of %q", m.ScriptEntry())
 			}
-			if its := m.FileEntry != ""; its != (c.served == "theirs") {
-				t.Errorf("the UKI is of %q", m.FileEntry)
+			if its := m.FileEntry() != ""; its != (c.served == "theirs") {
+				t.Errorf("the UKI is of %q", m.FileEntry())
 			}
 			woken := s.rivalsOf(s.ipxe.method)(t.Context(), client.Object(theirs))
 			if len(woken) != 1 || woken[0] != request("c") {

@@ -45,7 +45,7 @@ func life(t *testing.T, between func(*stand)) []string {
 		c := s.readIPXE(t, "ns/c")
 		m, status := s.View.ByUUID(uuid)
 		course = append(course, fmt.Sprint(what, ": ", c.Status.State, " ", c.Status.DeliveryAttempt, " ", c.Status.IgnitionFingerprint, " ", controllertest.Typed(c.Status.Conditions),
-			" ", status, " ", m != nil && !m.Script.IsZero(), " ", s.Acknowledged("first"), s.Acknowledged("second")))
+			" ", status, " ", m != nil && !m.Script().IsZero(), " ", s.Acknowledged("first"), s.Acknowledged("second")))
 	}
 	delivered := func(kind bootview.DeliveryKind, attempt, addr string) func() {
 		return func() { s.Delivered(fetched(kind, attempt, addr)) }

@@ -29,7 +29,7 @@ func TestScriptsOfASite(t *testing.T) {
 		controllertest.Change(t, s.API, "s", func(o *metalv1.Server) { o.Labels = map[string]string{metalv1.LabelSite: c.label} })
 		s.Settle(t, s.ipxe, "ns/c")
 		m := s.machine(t)
-		script := string(m.Script.Render("http://hole"))
+		script := string(m.Script().Render("http://hole"))
 		if m.Site != c.site || !strings.Contains(script, "set kernel-url "+c.kernel+"/image?k\n") || !strings.Contains(script, "set initrd-url "+c.initrd+"/image?i\n") {
 			t.Errorf("label %q: site %q and\n%s", c.label, m.Site, script)
 		}
