@@ -8,8 +8,6 @@ import (
 	"sync"
 	"time"
 
-	"github.com/go-logr/logr"
-
 	"github.com/farrier-dev/farrier/internal/bmc"
 )
 
@@ -18,18 +16,19 @@ type actor struct {
 	key     Key
 	fleet   *Fleet
 	options *Options
-	log     logr.Logger
-	woken   chan struct{}      // holds one token: look at the mailbox
-	done    chan struct{}      // closed when run has returned
-	cancel  context.CancelFunc // nil before the start; guarded by Fleet.mu
+	woken   chan struct{} // holds one token: look at the mailbox
+	done    chan struct{} // closed when run has returned
+	started bool          // guarded by Fleet.mu
 
 	mu        sync.Mutex
-	seen      *Observation // what has been published
-	spec      *Spec        // a pointer, so that formatting an actor shows no password
-	renewed   bool         // spec is newer than the client
-	chosen    bool         // it means another manager than the client knows
-	refresh   bool         // somebody asked for one
-	soon      bool         // somebody asked for an early poll
+	forgotten bool               // nobody wants the BMC to be looked after
+	endTurn   context.CancelFunc // nil while there is no turn
+	seen      *Observation       // what has been published
+	spec      *Spec              // a pointer, so that formatting an actor shows no password
+	renewed   bool               // spec is newer than the client
+	chosen    bool               // it means another manager than the client knows
+	refresh   bool               // somebody asked for one
+	soon      bool               // somebody asked for an early poll
 	exclusive exclusiveLock
 	inbox     []order         // submitted, not received
 	history   []CommandStatus // the last commands, in the order of submission
@@ -55,7 +54,6 @@ func newActor(f *Fleet, key Key, spec Spec, index int) *actor {
 		key:     key,
 		fleet:   f,
 		options: &f.options,
-		log:     f.options.Logger.WithValues("bmc", string(key)),
 		woken:   make(chan struct{}, 1),
 		done:    make(chan struct{}),
 		seen:    &Observation{Added: f.options.Clock.Now()},
@@ -66,15 +64,58 @@ func newActor(f *Fleet, key Key, spec Spec, index int) *actor {
 	return a
 }
 
-// run takes turns until ctx ends, then says goodbye to the BMC.
+// run takes turns until ctx ends or the BMC is forgotten, then says goodbye to the BMC.
 func (a *actor) run(ctx context.Context) {
 	defer close(a.done)
 	defer a.leave(ctx)
-	for ctx.Err() == nil {
-		leave := a.awaitFirstContact(ctx)
-		at := apart(func() time.Time { return a.turn(ctx) })
-		leave(a.observation().Sequence > 0)
+	for {
+		at, more := a.takeTurn(ctx)
+		if !more {
+			return
+		}
 		a.sleep(ctx, at)
+	}
+}
+
+// takeTurn waits until the BMC may be contacted, and does what is due. It returns when the next turn is, unless there is none. A turn has a
+// context of its own: one that lasted would take half a KiB, and an actor sleeps nearly always.
+func (a *actor) takeTurn(ctx context.Context) (next time.Time, more bool) {
+	ctx, cancel := context.WithCancel(ctx)
+	defer cancel()
+	if wanted := a.interruptible(cancel); !wanted || ctx.Err() != nil {
+		return time.Time{}, false
+	}
+	leave := a.awaitFirstContact(ctx)
+	next = apart(func() time.Time { return a.turn(ctx) })
+	leave(a.observation().Sequence > 0)
+	wanted := a.interruptible(nil)
+	return next, wanted && ctx.Err() == nil
+}
+
+// interruptible says what ends the turn that is under way, nil: none is. It reports whether the BMC is still looked after.
+func (a *actor) interruptible(end context.CancelFunc) (wanted bool) {
+	a.mu.Lock()
+	defer a.mu.Unlock()
+	a.endTurn = end
+	return !a.forgotten
+}
+
+// forget ends the actor, and the turn that it is in.
+func (a *actor) forget() {
+	a.mu.Lock()
+	a.forgotten = true
+	end := a.endTurn
+	a.mu.Unlock()
+	if end != nil {
+		end()
+	}
+	a.wake()
+}
+
+// debug logs what explains what the actor does. Ten thousand actors do not keep ten thousand loggers, which seldom say anything.
+func (a *actor) debug(msg string, pairs ...any) {
+	if logger := a.options.Logger.V(1); logger.Enabled() {
+		logger.WithValues("bmc", string(a.key)).Info(msg, pairs...)
 	}
 }
 
@@ -118,7 +159,7 @@ func (a *actor) closeConnection(ctx context.Context) {
 	ctx, cancel := context.WithTimeout(ctx, a.options.RequestTimeout)
 	defer cancel()
 	if err := client.Disconnect(ctx); err != nil {
-		a.log.V(1).Info("connection not closed", "error", err)
+		a.debug("connection not closed", "error", err)
 	}
 }
 
@@ -185,7 +226,7 @@ func (a *actor) failed(err error) {
 			a.report(o, c.status)
 		}
 	})
-	a.log.V(1).Info("BMC request failed", "error", err, "retryAt", a.schedule.notBefore)
+	a.debug("BMC request failed", "error", err, "retryAt", a.schedule.notBefore)
 }
 
 // next is when there is something to do again.
@@ -313,7 +354,7 @@ func (a *actor) expire(now time.Time) {
 func (a *actor) end(c *command, state CommandState, err error) {
 	c.finish(state, err, a.options.Clock.Now())
 	a.publish(func(o *Observation) { a.report(o, c.status) })
-	a.log.V(1).Info("command ended", "command", c.ID, "kind", c.Kind, "system", c.System, "state", state, "error", err)
+	a.debug("command ended", "command", c.ID, "kind", c.Kind, "system", c.System, "state", state, "error", err)
 }
 
 // publish makes a new observation of the last one and tells the subscribers if
@@ -376,7 +417,7 @@ func (a *actor) leave(ctx context.Context) {
 
 func (a *actor) hangUp(ctx context.Context) {
 	if err := a.client.Close(ctx); err != nil {
-		a.log.V(1).Info("session not deleted", "error", err)
+		a.debug("session not deleted", "error", err)
 	}
 }
 

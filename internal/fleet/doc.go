@@ -14,7 +14,7 @@
 //
 //   - systems, one GET each, every poll interval: the whole cost of an idle BMC;
 //   - the list of systems and the manager at first, every two hours and on
-//     Refresh; inventory at first, once a day, on Refresh and when a system is
+//     Refresh; inventory at first, once a day, on Refresh and when a system
 //     has changed (serial number, memory or BIOS);
 //   - commands (power.go). Each begins with a fresh GET, acts, and polls faster until the
 //     BMC reports the power state. A pure function, command.decide, decides the next

@@ -185,10 +185,8 @@ func (f *Fleet) Run(ctx context.Context) error {
 // start lets an actor run, after the one that had its BMC before. f.mu is held.
 func (f *Fleet) start(ctx context.Context, a *actor) {
 	before := f.leaving[a.key]
-	ctx, cancel := context.WithCancel(ctx)
-	a.cancel = cancel
+	a.started = true
 	f.running.Go(func() {
-		defer cancel()
 		if before != nil {
 			<-before.done
 		}
@@ -228,9 +226,9 @@ func (f *Fleet) Remove(key Key) {
 		return
 	}
 	delete(f.actors, key)
-	if a.cancel != nil {
+	if a.started {
 		f.leaving[key] = a
-		a.cancel()
+		a.forget()
 	}
 }
 

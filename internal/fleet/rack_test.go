@@ -245,3 +245,21 @@ func TestRemoveAndMeetAgain(t *testing.T) {
 		t.Errorf("%d logins", s.Logins)
 	}
 }
+
+// TestRemoveEndsARequest: a BMC that is removed while it does not answer is left at once, and whoever has it next need not wait.
+func TestRemoveEndsARequest(t *testing.T) {
+	rack := rack(t)
+	patient := quick
+	patient.RequestTimeout = time.Hour
+	f := run(t, patient)
+	spec := fleet.Spec{Endpoint: endpoint(rack.BMCs()[0]), Credentials: credentials(marker)}
+	key := f.Ensure(spec)
+	f.until(key, "first look", known)
+	rack.SetFault(0, sim.Hang)
+	asked := rack.Stats(0).Requests
+	eventually(t, "the BMC is asked", func() bool { return rack.Stats(0).Requests > asked })
+	f.Remove(key)
+	rack.SetFault(0, nil)
+	f.Ensure(spec)
+	f.until(key, "first look", known)
+}
