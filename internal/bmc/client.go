@@ -240,7 +240,7 @@ func (c *Client) send(ctx context.Context, r call, authorize func(http.Header)) 
 	if r.expanded {
 		limit = min(limit, expandedLimit)
 	}
-	body, err := io.ReadAll(io.LimitReader(response.Body, limit+1))
+	body, err := readAll(io.LimitReader(response.Body, limit+1))
 	if err != nil {
 		return answer{}, cutOff(c.failed(ctx, r, err))
 	}

@@ -46,6 +46,10 @@ func (t *text) UnmarshalJSON(b []byte) error {
 	switch {
 	case len(b) == 0 || string(b) == "null" || b[0] == '{' || b[0] == '[':
 	case b[0] == '"':
+		if plain, ok := plainText(b); ok {
+			*t = text(words.Once(string(bytes.TrimSpace(plain))))
+			return nil
+		}
 		var s string
 		if err := json.Unmarshal(b, &s); err == nil {
 			*t = text(words.Once(strings.TrimSpace(s)))
@@ -98,6 +102,13 @@ func (t *texts) UnmarshalJSON(b []byte) error {
 		}
 		return nil
 	}
+	if plain, ok := plainTexts(b); ok {
+		plain = slices.DeleteFunc(plain, func(s string) bool { return s == "" })
+		if len(plain) > 0 {
+			*t = plain[:min(len(plain), maxMembers)]
+		}
+		return nil
+	}
 	var list []text
 	if err := json.Unmarshal(b, &list); err != nil {
 		return nil //nolint:nilerr // what cannot be read is left out
@@ -124,6 +135,9 @@ func (l *link) UnmarshalJSON(b []byte) error {
 
 // reference is what a reference says, in either form.
 func reference(b []byte) string {
+	if plain, ok := plainReference(b); ok {
+		return words.Once(string(bytes.TrimSpace(plain)))
+	}
 	var id text
 	if len(b) > 0 && b[0] == '{' {
 		var object struct {
@@ -183,6 +197,9 @@ type status struct {
 func resourcePath(id string) (string, bool) {
 	if id == "" || len(id) > maxPath {
 		return "", false
+	}
+	if plainPath(id) {
+		return id, true
 	}
 	u, err := url.Parse(id)
 	if err != nil || u.Opaque != "" {

@@ -1,8 +1,6 @@
 package inspection
 
 import (
-	"bytes"
-	"compress/gzip"
 	"encoding/json"
 	"errors"
 	"fmt"
@@ -36,18 +34,15 @@ func Pack(reg Registration) ([]byte, error) {
 // Unpack is the inverse of Pack. The limit is on the unpacked size: a few
 // kilobytes of gzip can hold gigabytes.
 func Unpack(packed []byte, limit int64) (Registration, error) {
-	r, err := gzip.NewReader(bytes.NewReader(packed))
-	if err != nil {
-		return Registration{}, malformed("record", err)
-	}
-	body, err := readLimited(r, limit)
+	var body []byte
+	err := gzipped.Unpack(packed, func(r io.Reader) (err error) {
+		body, err = readLimited(r, limit)
+		return err
+	})
 	if errors.Is(err, ErrTooLarge) {
 		return Registration{}, err
 	}
 	if err != nil {
-		return Registration{}, malformed("record", err)
-	}
-	if err := r.Close(); err != nil && !errors.Is(err, io.EOF) {
 		return Registration{}, malformed("record", err)
 	}
 	return parse(body)

@@ -4,10 +4,14 @@ import (
 	"bytes"
 	"compress/gzip"
 	"fmt"
+	"io"
 	"sync"
 )
 
-var writers sync.Pool // of *gzip.Writer
+var (
+	writers sync.Pool // of *gzip.Writer
+	readers sync.Pool // of *gzip.Reader
+)
 
 // Pack compresses a body.
 func Pack(body []byte) ([]byte, error) {
@@ -25,4 +29,17 @@ func Pack(body []byte) ([]byte, error) {
 		return nil, fmt.Errorf("compress: %w", err)
 	}
 	return packed.Bytes(), nil
+}
+
+// Unpack has what was packed read. It returns the error of read, or that the body was not compressed.
+func Unpack(packed []byte, read func(io.Reader) error) error {
+	r, ok := readers.Get().(*gzip.Reader)
+	if !ok {
+		r = new(gzip.Reader)
+	}
+	defer readers.Put(r)
+	if err := r.Reset(bytes.NewReader(packed)); err != nil {
+		return err
+	}
+	return read(r)
 }
