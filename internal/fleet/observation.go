@@ -117,9 +117,12 @@ func (s *SystemObservation) differs(old *SystemObservation) bool {
 	if s.Inventory != old.Inventory || !sameError(s.Err, old.Err) || !s.Command.same(old.Command) || !s.Setting.same(old.Setting) {
 		return true
 	}
-	a, b := s.System, old.System
-	a.ETag, b.ETag = "", ""
-	return !reflect.DeepEqual(a, b)
+	if s.ETag == old.ETag { // mostly; nothing need be copied then
+		return !reflect.DeepEqual(&s.System, &old.System)
+	}
+	now := s.System
+	now.ETag = old.ETag
+	return !reflect.DeepEqual(&now, &old.System)
 }
 
 // judged reports whether an error came after a TLS handshake, or because of one: an answer, or a certificate that is not good.
