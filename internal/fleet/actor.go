@@ -8,6 +8,8 @@ import (
 	"sync"
 	"time"
 
+	"github.com/go-logr/logr"
+
 	"github.com/farrier-dev/farrier/internal/bmc"
 )
 
@@ -112,11 +114,12 @@ func (a *actor) forget() {
 	a.wake()
 }
 
-// debug logs what explains what the actor does. Ten thousand actors do not keep ten thousand loggers, which seldom say anything.
-func (a *actor) debug(msg string, pairs ...any) {
-	if logger := a.options.Logger.V(1); logger.Enabled() {
-		logger.WithValues("bmc", string(a.key)).Info(msg, pairs...)
+// log is for what explains the actor. Ten thousand actors do not keep ten thousand loggers, which seldom say anything.
+func (a *actor) log() logr.Logger {
+	if !a.options.Logger.V(1).Enabled() {
+		return logr.Discard()
 	}
+	return a.options.Logger.WithValues("bmc", string(a.key))
 }
 
 // apart runs do in a goroutine of its own, and waits for it: a turn needs a stack of 8 KiB or more for TLS and JSON, which an actor that sleeps for
@@ -159,7 +162,7 @@ func (a *actor) closeConnection(ctx context.Context) {
 	ctx, cancel := context.WithTimeout(ctx, a.options.RequestTimeout)
 	defer cancel()
 	if err := client.Disconnect(ctx); err != nil {
-		a.debug("connection not closed", "error", err)
+		a.log().V(1).Info("connection not closed", "error", err)
 	}
 }
 
@@ -226,7 +229,7 @@ func (a *actor) failed(err error) {
 			a.report(o, c.status)
 		}
 	})
-	a.debug("BMC request failed", "error", err, "retryAt", a.schedule.notBefore)
+	a.log().V(1).Info("BMC request failed", "error", err, "retryAt", a.schedule.notBefore)
 }
 
 // next is when there is something to do again.
@@ -354,7 +357,7 @@ func (a *actor) expire(now time.Time) {
 func (a *actor) end(c *command, state CommandState, err error) {
 	c.finish(state, err, a.options.Clock.Now())
 	a.publish(func(o *Observation) { a.report(o, c.status) })
-	a.debug("command ended", "command", c.ID, "kind", c.Kind, "system", c.System, "state", state, "error", err)
+	a.log().V(1).Info("command ended", "command", c.ID, "kind", c.Kind, "system", c.System, "state", state, "error", err)
 }
 
 // publish makes a new observation of the last one and tells the subscribers if
@@ -417,7 +420,7 @@ func (a *actor) leave(ctx context.Context) {
 
 func (a *actor) hangUp(ctx context.Context) {
 	if err := a.client.Close(ctx); err != nil {
-		a.debug("session not deleted", "error", err)
+		a.log().V(1).Info("session not deleted", "error", err)
 	}
 }
 

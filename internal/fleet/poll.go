@@ -282,6 +282,6 @@ func (a *actor) partFailed(ctx context.Context, part string, d *due, err error) 
 	if bmc.Unreachable(err) {
 		a.schedule.pollAt = now
 	}
-	a.debug("part of the BMC not read", "part", part, "error", err)
+	a.log().V(1).Info("part of the BMC not read", "part", part, "error", err)
 	return nil
 }
