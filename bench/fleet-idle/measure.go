@@ -162,8 +162,12 @@ func (b *bench) firstLook(ctx context.Context) error {
 			fmt.Fprintf(os.Stderr, "%d of %d healthy BMCs observed after %v\n", state.OK, b.found.Healthy, time.Since(began).Round(time.Second))
 			nextTold = nextTold.Add(tellEvery)
 		}
-		if b.found.FirstLook == 0 && state.OK == b.found.Healthy {
+		switch {
+		case b.found.FirstLook == 0 && state.OK == b.found.Healthy:
 			b.found.FirstLook = time.Since(began)
+		case b.found.FirstLook > 0 && state.OK < b.found.Healthy/2:
+			return fmt.Errorf("%d BMCs are observed after %v, and %d were after %v: the manager has lost its term and meets all BMCs anew",
+				state.OK, time.Since(began).Round(time.Second), b.found.Healthy, b.found.FirstLook.Round(time.Second))
 		}
 		if b.found.FirstLook > 0 && !time.Now().Before(nextList) {
 			asked := time.Now()

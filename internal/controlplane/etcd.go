@@ -35,9 +35,11 @@ const (
 	etcdSnapshotCount = 1000
 	etcdNoSnapshot    = math.MaxInt64
 	etcdCatchUp       = 100
-	// etcdTick and etcdElection are milliseconds. A member that is alone elects itself after an election timeout, so it is kept short.
-	etcdTick     = 10
-	etcdElection = 50
+	// etcdTick and etcdElection are milliseconds. A member that is alone elects itself one to five ticks after its start, so they are kept short; but not
+	// so short that a host that is busy lets the first one pass before the log has been read: raft ends in a panic then, because etcd has dropped entries
+	// of the log that raft wants to look at (go.etcd.io/raft, hasUnappliedConfChanges: "error scanning unapplied entries").
+	etcdTick     = 50
+	etcdElection = 5 * etcdTick
 	// etcdSlowApply keeps the log free of remarks about disks that are merely not the fastest.
 	etcdSlowApply = time.Second
 

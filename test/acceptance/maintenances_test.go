@@ -141,6 +141,12 @@ func TestMaintenancesTakeTurns(t *testing.T) {
 		metav1.SetMetaDataLabel(&claim.ObjectMeta, metalv1.LabelMaintenanceApproved, "true")
 		return p.Update(ctx, claim)
 	})
+	// The manager learns of claims in the order of their changes, and of maintenances apart from them: it knows of the approval when it has said something
+	// of a younger claim. Otherwise the turn of enforced, which needs none, may come first.
+	younger := l.claim(p, "younger", func(c *metalv1.ServerClaim) {
+		c.Spec.ServerSelector = &metav1.LabelSelector{MatchLabels: map[string]string{"no": "server"}}
+	})
+	p.unbound(younger, metalv1.ReasonNoMatchingServer)
 	waiting := []*metalv1.ServerMaintenance{urgent, enforced, old, young}
 	p.delete(holder)
 	for len(waiting) > 0 {
