@@ -102,21 +102,22 @@ func (t *texts) UnmarshalJSON(b []byte) error {
 		}
 		return nil
 	}
-	if plain, ok := plainTexts(b); ok {
-		plain = slices.DeleteFunc(plain, func(s string) bool { return s == "" })
-		if len(plain) > 0 {
-			*t = plain[:min(len(plain), maxMembers)]
+	list, plain := plainTexts(b)
+	if !plain {
+		var said []text
+		if err := json.Unmarshal(b, &said); err != nil {
+			return nil //nolint:nilerr // what cannot be read is left out
 		}
-		return nil
-	}
-	var list []text
-	if err := json.Unmarshal(b, &list); err != nil {
-		return nil //nolint:nilerr // what cannot be read is left out
-	}
-	for _, s := range list {
-		if s != "" && len(*t) < maxMembers {
-			*t = append(*t, string(s))
+		for _, s := range said {
+			list = append(list, string(s))
 		}
+	}
+	list = slices.DeleteFunc(list, func(s string) bool { return s == "" })
+	if len(list) > maxMembers {
+		list = slices.Clone(list[:maxMembers]) // and not the memory of the others
+	}
+	if len(list) > 0 {
+		*t = list
 	}
 	return nil
 }

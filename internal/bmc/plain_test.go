@@ -89,3 +89,16 @@ func TestAllocationsOfASystem(t *testing.T) {
 		t.Errorf("%v allocations to read a system, and it was 57 with encoding/json alone", got)
 	}
 }
+
+// TestALongListIsCut: neither more than maxMembers of it are kept nor the memory of the others, however it is written.
+func TestALongListIsCut(t *testing.T) {
+	for _, first := range []string{`""`, `"\u0061"`} {
+		var list texts
+		if err := list.UnmarshalJSON([]byte("[" + first + strings.Repeat(`,"a"`, 10*maxMembers) + "]")); err != nil {
+			t.Fatal(err)
+		}
+		if len(list) != maxMembers || cap(list) > 2*maxMembers {
+			t.Errorf("after %s: %d are kept, in the memory of %d", first, len(list), cap(list))
+		}
+	}
+}
