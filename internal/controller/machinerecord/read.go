@@ -1,14 +1,14 @@
 package machinerecord
 
 import (
-	"bytes"
-	"compress/gzip"
 	"encoding/json"
 	"errors"
 	"fmt"
 	"io"
 
 	corev1 "k8s.io/api/core/v1"
+
+	"github.com/farrier-dev/farrier/internal/inspection/gzipped"
 )
 
 // maxCleanup bounds a record when it is unpacked: some hundred bytes a disk, and thousands of disks.
@@ -20,11 +20,11 @@ func ReadCleanup(obj *corev1.ConfigMap) (Cleanup, error) {
 	fail := func(err error) (Cleanup, error) {
 		return Cleanup{}, fmt.Errorf("ConfigMap %s/%s: %s: %w", obj.Namespace, obj.Name, Key, err)
 	}
-	r, err := gzip.NewReader(bytes.NewReader(obj.BinaryData[Key]))
-	if err != nil {
-		return fail(err)
-	}
-	body, err := io.ReadAll(io.LimitReader(r, maxCleanup+1))
+	var body []byte
+	err := gzipped.Unpack(obj.BinaryData[Key], func(r io.Reader) (err error) {
+		body, err = io.ReadAll(io.LimitReader(r, maxCleanup+1))
+		return err
+	})
 	if err != nil {
 		return fail(err)
 	}
