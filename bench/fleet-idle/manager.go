@@ -8,6 +8,7 @@ import (
 	"net/http"
 	"time"
 
+	metalv1 "github.com/farrier-dev/farrier/api/metal/v1alpha1"
 	"github.com/farrier-dev/farrier/bench/internal/program"
 	"github.com/farrier-dev/farrier/bench/internal/site"
 )
@@ -41,14 +42,15 @@ func startManager(ctx context.Context, binary, kubeconfig, folder string, c conf
 
 // fleetState is what the manager says of its fleet.
 type fleetState struct {
-	OK      int // BMCs whose last turn went well
-	Failing int // those whose last turn did not
+	OK        int // BMCs whose last turn went well
+	Failing   int // those whose last turn did not
+	Available int // Servers in this state
 }
 
 // fleet reads the manager's metrics. A manager that does not serve them yet has no fleet yet.
 func (m *manager) fleet(ctx context.Context) (s fleetState, err error) {
 	began := time.Now()
-	samples, err := site.Scrape(ctx, &m.client, m.metrics, "farrier_fleet_bmcs")
+	samples, err := site.Scrape(ctx, &m.client, m.metrics, "farrier_")
 	m.slowest = max(m.slowest, time.Since(began))
 	if err != nil {
 		select {
@@ -64,6 +66,8 @@ func (m *manager) fleet(ctx context.Context) (s fleetState, err error) {
 	for _, one := range samples {
 		n, condition := int(one.Value), one.Labels["condition"]
 		switch {
+		case one.Name == "farrier_servers" && one.Labels["state"] == string(metalv1.ServerStateAvailable):
+			s.Available = n
 		case one.Name != "farrier_fleet_bmcs":
 		case condition == "ok":
 			s.OK = n

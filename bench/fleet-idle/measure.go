@@ -14,10 +14,8 @@ import (
 )
 
 const (
-	// listEvery is the least time between two questions to the API how many Servers are Available, and listShare is that time in answers, where those take
-	// long: they cost the API more than the manager does.
-	listEvery = 5 * time.Second
-	listShare = 20
+	// scrapeShare is the least time between two questions to the manager, in answers: an answer counts all BMCs.
+	scrapeShare = 20
 	// tellEvery is the time between two lines that say how far the first look is.
 	tellEvery = 5 * time.Minute
 )
@@ -152,14 +150,16 @@ func (b *bench) stats() ([]sim.Stats, error) {
 // interval is over.
 func (b *bench) firstLook(ctx context.Context) error {
 	began := time.Now()
-	nextList, nextTold := began, began.Add(tellEvery)
+	nextTold := began.Add(tellEvery)
 	for b.found.Available == 0 {
+		asked := time.Now()
 		state, err := b.manager.fleet(ctx)
 		if err != nil {
 			return err
 		}
 		if !time.Now().Before(nextTold) {
-			fmt.Fprintf(os.Stderr, "%d of %d healthy BMCs observed after %v\n", state.OK, b.found.Healthy, time.Since(began).Round(time.Second))
+			fmt.Fprintf(os.Stderr, "%d of %d healthy BMCs observed after %v, %d Servers Available\n",
+				state.OK, b.found.Healthy, time.Since(began).Round(time.Second), state.Available)
 			nextTold = nextTold.Add(tellEvery)
 		}
 		switch {
@@ -169,18 +169,10 @@ func (b *bench) firstLook(ctx context.Context) error {
 			return fmt.Errorf("%d BMCs are observed after %v, and %d were after %v: the manager has lost its term and meets all BMCs anew",
 				state.OK, time.Since(began).Round(time.Second), b.found.Healthy, b.found.FirstLook.Round(time.Second))
 		}
-		if b.found.FirstLook > 0 && !time.Now().Before(nextList) {
-			asked := time.Now()
-			free, err := b.api.Available(ctx)
-			if err != nil {
-				return err
-			}
-			if free == b.found.Healthy {
-				b.found.Available = time.Since(began)
-			}
-			nextList = time.Now().Add(max(min(listEvery, b.Interval), listShare*time.Since(asked)))
+		if b.found.FirstLook > 0 && state.Available == b.found.Healthy {
+			b.found.Available = time.Since(began)
 		}
-		if err := pause(ctx, min(time.Second, b.Interval/4)); err != nil {
+		if err := pause(ctx, max(min(time.Second, b.Interval/4), scrapeShare*time.Since(asked))); err != nil {
 			return err
 		}
 	}
@@ -277,6 +269,8 @@ func (b *bench) interval(ctx context.Context, before []sim.Stats) ([]sim.Stats, 
 	}
 	b.found.Failing = state.Failing
 	b.found.Each = append(b.found.Each, i)
+	fmt.Fprintf(os.Stderr, "interval %d: %d of %d healthy BMCs observed, %.3f cores, memory %d MiB\n",
+		len(b.found.Each), i.Observed, b.found.Healthy, i.CPUShare, i.RSS>>20)
 	b.found.RSS, b.found.PeakRSS = max(b.found.RSS, i.RSS), now.PeakRSS
 	b.found.CPUShare += i.CPUShare / float64(b.Intervals)
 	return after, nil
