@@ -8,7 +8,6 @@ import (
 	"net/http"
 	"time"
 
-	metalv1 "github.com/farrier-dev/farrier/api/metal/v1alpha1"
 	"github.com/farrier-dev/farrier/bench/internal/program"
 	"github.com/farrier-dev/farrier/bench/internal/site"
 )
@@ -63,11 +62,10 @@ func (m *manager) fleet(ctx context.Context) (s fleetState, err error) {
 		}
 		return s, fmt.Errorf("of the manager: %w", err)
 	}
+	s.Available = site.AvailableServers(samples)
 	for _, one := range samples {
 		n, condition := int(one.Value), one.Labels["condition"]
 		switch {
-		case one.Name == "farrier_servers" && one.Labels["state"] == string(metalv1.ServerStateAvailable):
-			s.Available = n
 		case one.Name != "farrier_fleet_bmcs":
 		case condition == "ok":
 			s.OK = n

@@ -172,7 +172,7 @@ func (b *bench) firstLook(ctx context.Context) error {
 		if b.found.FirstLook > 0 && state.Available == b.found.Healthy {
 			b.found.Available = time.Since(began)
 		}
-		if err := pause(ctx, max(min(time.Second, b.Interval/4), scrapeShare*time.Since(asked))); err != nil {
+		if err := b.pauseAfter(ctx, asked); err != nil {
 			return err
 		}
 	}
@@ -204,10 +204,11 @@ func (b *bench) restart(ctx context.Context) (err error) {
 		return err
 	}
 	began := time.Now()
-	for b.found.Again.Observed == 0 {
-		if err := pause(ctx, min(time.Second, b.Interval/4)); err != nil {
+	for asked := began; b.found.Again.Observed == 0; {
+		if err := b.pauseAfter(ctx, asked); err != nil {
 			return err
 		}
+		asked = time.Now()
 		state, err := b.manager.fleet(ctx)
 		if err != nil {
 			return err
@@ -309,6 +310,11 @@ func (b *bench) count(before, after []sim.Stats) {
 	if hung > 0 {
 		b.found.HangingLooks = float64(hungRequests) / float64(hung) / n
 	}
+}
+
+// pauseAfter waits until the manager, which was asked at that time and has answered now, is asked again.
+func (b *bench) pauseAfter(ctx context.Context, asked time.Time) error {
+	return pause(ctx, max(min(time.Second, b.Interval/4), scrapeShare*time.Since(asked)))
 }
 
 func pause(ctx context.Context, d time.Duration) error {

@@ -123,10 +123,15 @@ func (m *Manager) Available(ctx context.Context) (int, error) {
 	if err != nil {
 		return 0, err
 	}
+	return AvailableServers(samples), nil
+}
+
+// AvailableServers is how many servers are free for a claim by a manager's metrics.
+func AvailableServers(samples []Sample) int {
 	for _, s := range samples {
 		if s.Name == "farrier_servers" && s.Labels["state"] == string(metalv1.ServerStateAvailable) {
-			return int(s.Value), nil
+			return int(s.Value)
 		}
 	}
-	return 0, nil // the controllers have not begun
+	return 0 // the controllers have not begun
 }
