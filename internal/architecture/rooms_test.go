@@ -641,8 +641,14 @@ var rooms = []room{
 		because: "what a backup file looks like does not depend on where its parts come from",
 	},
 	{
+		path:    "internal/listing",
+		may:     []string{},
+		never:   controlPlane,
+		because: "whose objects are listed, and what becomes of them, is for others to say",
+	},
+	{
 		path:    "internal/move",
-		may:     []string{"internal/bootattempt", "api", "config", "internal/controller", "internal/system"},
+		may:     []string{"internal/bootattempt", "api", "config", "internal/controller", "internal/listing", "internal/system"},
 		never:   append([]string{module + "/internal/sim"}, controlPlane...),
 		because: "what moves between two Kubernetes APIs does not depend on who runs them",
 	},
@@ -678,7 +684,7 @@ var rooms = []room{
 	{
 		path: "internal/standalone",
 		may: []string{"api", "config", "internal/bmc/macprefix", "internal/bmc", "internal/image/localregistry", "internal/image/discovery", "internal/image/layout", "internal/image/registry", "internal/program/version", "internal/sim", "internal/sim/vm", "internal/netboot/dhcp/lease", "internal/netboot/dhcp/service", "internal/controlplane",
-			"internal/controlplane/crds", "internal/system", "internal/admission", "internal/backup", "internal/host/ownership"},
+			"internal/controlplane/crds", "internal/listing", "internal/system", "internal/admission", "internal/backup", "internal/host/ownership"},
 		because: "a system with an API of its own; what is in it is wired elsewhere",
 	},
 	{

@@ -44,7 +44,8 @@ const customResourcesServed = true
 // oneServer tells the custom resource server that it has no replicas to wait for.
 const oneServer = 1
 
-// compactionInterval is how much history the store keeps: longer than any list in pages takes, short because 10,000 servers write a lot.
+// compactionInterval is how much history the store keeps. It is short because 10,000 servers write a lot. A list in pages that takes longer, as one
+// of 100,000 Servers does, ends with "Expired" (410): clients list again then (internal/listing).
 const compactionInterval = time.Minute
 
 const (

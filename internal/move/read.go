@@ -15,10 +15,8 @@ import (
 	ipxev1 "github.com/farrier-dev/farrier/api/ipxe/v1alpha1"
 	metalv1 "github.com/farrier-dev/farrier/api/metal/v1alpha1"
 	"github.com/farrier-dev/farrier/internal/controller/machinerecord"
+	"github.com/farrier-dev/farrier/internal/listing"
 )
-
-// page is how many objects one request lists.
-const page = 500
 
 // object is an original.
 type object struct {
@@ -157,21 +155,16 @@ func (m *mover) readNamed(ctx context.Context, s *snapshot, from []*object) erro
 
 // list reads all objects of a kind, the oldest first.
 func list(ctx context.Context, side Side, k kind) ([]*object, error) {
-	var objects []*object
-	options := &client.ListOptions{Limit: page}
-	for {
-		var l unstructured.UnstructuredList
-		l.SetGroupVersionKind(k.GroupVersion().WithKind(k.Kind + "List"))
-		if err := side.List(ctx, &l, options); err != nil {
-			return nil, fmt.Errorf("%s: list %s: %w", side.Name, k, err)
-		}
-		for i := range l.Items {
-			l.Items[i].SetGroupVersionKind(k.GroupVersionKind)
-			objects = append(objects, &object{Unstructured: &l.Items[i], kind: k})
-		}
-		if options.Continue = l.GetContinue(); options.Continue == "" {
-			break
-		}
+	var l unstructured.UnstructuredList
+	l.SetGroupVersionKind(k.GroupVersion().WithKind(k.Kind + "List"))
+	found, err := listing.All[*unstructured.Unstructured](ctx, side, &l)
+	if err != nil {
+		return nil, fmt.Errorf("%s: list %s: %w", side.Name, k, err)
+	}
+	objects := make([]*object, 0, len(found))
+	for _, one := range found {
+		one.SetGroupVersionKind(k.GroupVersionKind)
+		objects = append(objects, &object{Unstructured: one, kind: k})
 	}
 	slices.SortFunc(objects, byAge)
 	return objects, nil

@@ -16,15 +16,12 @@ import (
 
 	metalv1 "github.com/farrier-dev/farrier/api/metal/v1alpha1"
 	"github.com/farrier-dev/farrier/internal/controlplane"
+	"github.com/farrier-dev/farrier/internal/listing"
 	"github.com/farrier-dev/farrier/internal/system"
 )
 
-const (
-	// restoredFile marks a restored data directory whose servers are not parked yet. It holds the time of the backup.
-	restoredFile = "restored"
-	// serversAPage is how many servers are listed at a time.
-	serversAPage = 500
-)
+// restoredFile marks a restored data directory whose servers are not parked yet. It holds the time of the backup.
+const restoredFile = "restored"
 
 // parkRestored parks every server of a store that was restored, before anybody looks at one: what happened to machines after the backup is
 // unknown, and a server that was free or dirty then may run for somebody now. No machine is asked to shut down for it.
@@ -59,30 +56,28 @@ func parkRestored(ctx context.Context, dataDir string, logger logr.Logger) (err 
 }
 
 // parkAll parks all servers from now on, and returns how many there are.
-func parkAll(ctx context.Context, config *rest.Config, now time.Time) (servers int, err error) {
+func parkAll(ctx context.Context, config *rest.Config, now time.Time) (int, error) {
 	api, err := client.New(config, client.Options{Scheme: system.Scheme()})
 	if err != nil {
 		return 0, err
 	}
-	for next := ""; ; {
-		var page metalv1.ServerList
-		if err := api.List(ctx, &page, client.Limit(serversAPage), client.Continue(next)); err != nil {
-			return servers, err
-		}
-		for i := range page.Items {
-			if err := park(ctx, api, &page.Items[i], now); err != nil {
-				return servers, fmt.Errorf("server %s: %w", page.Items[i].Name, err)
-			}
-			servers++
-		}
-		if next = page.Continue; next == "" {
-			return servers, nil
+	var kind metav1.PartialObjectMetadataList
+	kind.SetGroupVersionKind(metalv1.GroupVersion.WithKind("ServerList"))
+	servers, err := listing.All[*metav1.PartialObjectMetadata](ctx, api, &kind)
+	if err != nil {
+		return 0, fmt.Errorf("list servers: %w", err)
+	}
+	for _, server := range servers {
+		server.SetGroupVersionKind(metalv1.GroupVersion.WithKind("Server"))
+		if err := park(ctx, api, server, now); err != nil {
+			return 0, fmt.Errorf("server %s: %w", server.Name, err)
 		}
 	}
+	return len(servers), nil
 }
 
 // park parks a server without a shutdown, unless it is parked already.
-func park(ctx context.Context, api client.Client, server *metalv1.Server, now time.Time) error {
+func park(ctx context.Context, api client.Client, server *metav1.PartialObjectMetadata, now time.Time) error {
 	if server.Annotations[metalv1.AnnotationParked] == metalv1.AnnotationTrue {
 		return nil
 	}

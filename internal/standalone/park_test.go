@@ -20,7 +20,9 @@ func TestParkedByARestore(t *testing.T) {
 	api := controllertest.NewAPI(t, server("node-1", nil),
 		server("node-2", map[string]string{metalv1.AnnotationParked: metalv1.AnnotationTrue, metalv1.AnnotationParkedSince: "2026-01-01T00:00:00Z"}))
 	for name, want := range map[string]time.Time{"node-1": now, "node-2": time.Date(2026, 1, 1, 0, 0, 0, 0, time.UTC)} {
-		if err := park(t.Context(), api, controllertest.Read[metalv1.Server](t, api, name), now); err != nil {
+		listed := &metav1.PartialObjectMetadata{ObjectMeta: controllertest.Read[metalv1.Server](t, api, name).ObjectMeta}
+		listed.SetGroupVersionKind(metalv1.GroupVersion.WithKind("Server"))
+		if err := park(t.Context(), api, listed, now); err != nil {
 			t.Fatal(err)
 		}
 		got := controllertest.Read[metalv1.Server](t, api, name)
