@@ -16,7 +16,7 @@ import (
 const (
 	// scrapeShare is the least time between two questions to the manager, in answers: an answer counts all BMCs.
 	scrapeShare = 20
-	// tellEvery is the time between two lines that say how far the first look is.
+	// tellEvery is the time between two lines that say how far the manager is.
 	tellEvery = 5 * time.Minute
 )
 
@@ -157,11 +157,7 @@ func (b *bench) firstLook(ctx context.Context) error {
 		if err != nil {
 			return err
 		}
-		if !time.Now().Before(nextTold) {
-			fmt.Fprintf(os.Stderr, "%d of %d healthy BMCs observed after %v, %d Servers Available\n",
-				state.OK, b.found.Healthy, time.Since(began).Round(time.Second), state.Available)
-			nextTold = nextTold.Add(tellEvery)
-		}
+		nextTold = b.tell(state, began, nextTold)
 		switch {
 		case b.found.FirstLook == 0 && state.OK == b.found.Healthy:
 			b.found.FirstLook = time.Since(began)
@@ -190,6 +186,16 @@ func (b *bench) firstLook(ctx context.Context) error {
 	return pause(ctx, b.Interval)
 }
 
+// tell says how far the manager is that began at a time, when it is time for that, and returns when it is the next time.
+func (b *bench) tell(state fleetState, began, next time.Time) time.Time {
+	if time.Now().Before(next) {
+		return next
+	}
+	fmt.Fprintf(os.Stderr, "%d of %d healthy BMCs observed after %v, %d Servers Available\n",
+		state.OK, b.found.Healthy, time.Since(began).Round(time.Second), state.Available)
+	return next.Add(tellEvery)
+}
+
 // restart ends the manager in an orderly way, starts another, and waits until it has observed every healthy BMC and the
 // garbage of that is gone.
 func (b *bench) restart(ctx context.Context) (err error) {
@@ -204,6 +210,7 @@ func (b *bench) restart(ctx context.Context) (err error) {
 		return err
 	}
 	began := time.Now()
+	nextTold := began.Add(tellEvery)
 	for asked := began; b.found.Again.Observed == 0; {
 		if err := b.pauseAfter(ctx, asked); err != nil {
 			return err
@@ -213,6 +220,7 @@ func (b *bench) restart(ctx context.Context) (err error) {
 		if err != nil {
 			return err
 		}
+		nextTold = b.tell(state, began, nextTold)
 		if state.OK == b.found.Healthy {
 			b.found.Again.Observed = time.Since(began)
 		}
