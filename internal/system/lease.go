@@ -55,10 +55,14 @@ func newIdentity() (string, error) {
 	return host + "_" + string(uuid.NewUUID()), nil
 }
 
-// newLeases returns a client of the Leases in the manager's namespace. One request that hangs must not cost a Lease.
+// newLeases returns a client of the Leases in the manager's namespace. One request that hangs must not cost a Lease. Nor must all others that this
+// process has sent, and the watches that it reads: a client with the same settings would share its one connection with them.
 func newLeases(config *rest.Config) (coordinationclient.LeasesGetter, error) {
 	config = rest.CopyConfig(config)
 	config.Timeout = renewDeadline / 2
+	if config.Transport == nil && len(config.NextProtos) == 0 {
+		config.NextProtos = []string{"http/1.1"}
+	}
 	client, err := coordinationclient.NewForConfig(config)
 	if err != nil {
 		return nil, fmt.Errorf("client of the Lease: %w", err)
