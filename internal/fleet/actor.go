@@ -87,9 +87,10 @@ func (a *actor) takeTurn(ctx context.Context) (next time.Time, more bool) {
 	if wanted := a.interruptible(cancel); !wanted || ctx.Err() != nil {
 		return time.Time{}, false
 	}
-	leave := a.awaitFirstContact(ctx)
-	next = apart(func() time.Time { return a.turn(ctx) })
-	leave(a.observation().Sequence > 0)
+	leaveFirst := a.awaitFirstContact(ctx)
+	leave := a.awaitRoom(ctx)
+	next = a.apart(func() time.Time { return a.turn(ctx) }, leave)
+	leaveFirst(a.observation().Sequence > 0)
 	wanted := a.interruptible(nil)
 	return next, wanted && ctx.Err() == nil
 }
@@ -120,14 +121,6 @@ func (a *actor) log() logr.Logger {
 		return logr.Discard()
 	}
 	return a.options.Logger.WithValues("bmc", string(a.key))
-}
-
-// apart runs do in a goroutine of its own, and waits for it: a turn needs a stack of 8 KiB or more for TLS and JSON, which an actor that sleeps for
-// minutes would keep.
-func apart(do func() time.Time) time.Time {
-	answer := make(chan time.Time)
-	go func() { answer <- do() }()
-	return <-answer
 }
 
 // turn does what is due, and returns when the next turn is.

@@ -25,7 +25,8 @@
 //     and none after a refused password until it changes or ten minutes pass.
 //
 // The first contact with a BMC takes dozens of requests, so a limiter (firstcontact.go) admits a limited number at once; a BMC
-// that answers slowly does not delay the others. Where all are slow and this process has time, it admits more. When nothing is due soon, the actor closes the connection and keeps the session.
+// that answers slowly does not delay the others. Where all are slow and this process has time, it admits more.
+// While this process has more to do than it can, turns are limited as well (turns.go), except those with commands. When nothing is due soon, the actor closes the connection and keeps the session.
 //
 // A controller that needs a BMC for itself, to change its password or its firmware, takes the exclusive lock
 // (lock.go): the commands of others wait, and their status says so. An event from a BMC makes the actor poll soon

@@ -34,21 +34,22 @@ type firstContactLimiter struct {
 	clock clock.Clock
 	busy  func() bool // reports whether this process has more to do than it can
 
-	mu      sync.Mutex
-	limit   int
-	in      int             // how many count against the limit
-	waiting []chan struct{} // in the order of arrival; closing one admits it
-	lowered time.Time
+	gate
+	lowered time.Time // guarded by gate.mu
 }
 
 func newFirstContactLimiter(c clock.Clock, busy func() bool) *firstContactLimiter {
-	return &firstContactLimiter{clock: c, busy: busy, limit: minFirstContacts}
+	return &firstContactLimiter{clock: c, busy: busy, gate: gate{limit: minFirstContacts}}
 }
 
 // enter waits until the limit admits the caller, or ctx ends. The caller calls leave after the contact, and says whether the BMC was
 // met; after patience the contact no longer counts against the limit anyway.
 func (d *firstContactLimiter) enter(ctx context.Context) (leave func(met bool)) {
-	if !d.admitted(ctx) {
+	p := d.join()
+	select {
+	case <-p.admitted:
+	case <-ctx.Done():
+		d.leave(p)
 		return func(bool) {}
 	}
 	began := d.clock.Now()
@@ -60,7 +61,7 @@ func (d *firstContactLimiter) enter(ctx context.Context) (leave func(met bool)) 
 		case <-timer.C():
 		case <-over:
 		}
-		d.release()
+		d.leave(p)
 	}()
 	var once sync.Once
 	return func(met bool) {
@@ -73,53 +74,6 @@ func (d *firstContactLimiter) enter(ctx context.Context) (leave func(met bool)) 
 	}
 }
 
-// admitted reports whether the limit admitted the caller before ctx ended.
-func (d *firstContactLimiter) admitted(ctx context.Context) bool {
-	d.mu.Lock()
-	if d.in < d.limit && len(d.waiting) == 0 {
-		d.in++
-		d.mu.Unlock()
-		return true
-	}
-	turn := make(chan struct{})
-	d.waiting = append(d.waiting, turn)
-	d.mu.Unlock()
-	select {
-	case <-turn:
-		return true
-	case <-ctx.Done():
-	}
-	d.mu.Lock()
-	defer d.mu.Unlock()
-	for i, w := range d.waiting {
-		if w == turn {
-			d.waiting = append(d.waiting[:i], d.waiting[i+1:]...)
-			return false
-		}
-	}
-	d.in-- // it was admitted at the same time
-	d.admitLocked()
-	return false
-}
-
-// release ends what counts against the limit of one contact.
-func (d *firstContactLimiter) release() {
-	d.mu.Lock()
-	defer d.mu.Unlock()
-	d.in--
-	d.admitLocked()
-}
-
-// admitLocked admits those who have waited longest, as many as there is room for.
-func (d *firstContactLimiter) admitLocked() {
-	for d.in < d.limit && len(d.waiting) > 0 {
-		close(d.waiting[0])
-		d.waiting[0] = nil
-		d.waiting = d.waiting[1:]
-		d.in++
-	}
-}
-
 // adapt concludes from a contact that succeeded how many there may be at once.
 func (d *firstContactLimiter) adapt(took time.Duration) {
 	slow, busy := took > patience, d.busy()
@@ -128,9 +82,9 @@ func (d *firstContactLimiter) adapt(took time.Duration) {
 	now := d.clock.Now()
 	switch {
 	case busy && now.Sub(d.lowered) >= patience:
-		d.limit, d.lowered = (d.limit+minFirstContacts)/2, now
+		d.lowered = now
+		d.resizeLocked((d.limit + minFirstContacts) / 2)
 	case slow && !busy && d.limit < maxFirstContacts:
-		d.limit++
-		d.admitLocked()
+		d.resizeLocked(d.limit + 1)
 	}
 }

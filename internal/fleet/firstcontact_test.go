@@ -24,6 +24,7 @@ func crowdOf(t *testing.T, bmcs int, hangs func(int) bool, watched, answers time
 		d = &diary{asked: map[int][]time.Duration{}, flying: map[int]int{}, at: time.Now(), hangs: hangs, refuses: none, latency: answers}
 		f := New(Options{Seed: 5, NewClient: func(s Spec) Client { return slow{diary: d, port: s.Endpoint.Port} }})
 		f.firstContacts.busy = func() bool { return busy }
+		f.turns.busy = f.firstContacts.busy
 		var keys []Key
 		for port := range bmcs {
 			keys = append(keys, f.Ensure(at(port+1)))
@@ -164,8 +165,8 @@ func TestFirstContactsInOrder(t *testing.T) {
 		synctest.Wait()
 		leave(true)
 		synctest.Wait()
-		if !slices.Equal(order, []int{0, 2}) || d.in != 0 || len(d.waiting) != 0 {
-			t.Errorf("admitted %v, %d in, %d waiting", order, d.in, len(d.waiting))
+		if !slices.Equal(order, []int{0, 2}) || d.inside() != 0 || d.waiting.Len() != 0 {
+			t.Errorf("admitted %v, %d in, %d waiting", order, d.inside(), d.waiting.Len())
 		}
 	})
 }
@@ -184,19 +185,19 @@ func TestFirstContactLimiter(t *testing.T) {
 		leave[0](true)
 		leave[0](true)
 		synctest.Wait()
-		if n := d.in; n != minFirstContacts-1 {
+		if n := d.inside(); n != minFirstContacts-1 {
 			t.Errorf("%d are in after one has left, want %d", n, minFirstContacts-1)
 		}
 		time.Sleep(patience)
 		synctest.Wait()
-		if n := d.in; n != 0 {
+		if n := d.inside(); n != 0 {
 			t.Errorf("%d are in after the time of all is over", n)
 		}
 		for _, f := range leave {
 			f(true)
 		}
 		synctest.Wait()
-		if n := d.in; n != 0 {
+		if n := d.inside(); n != 0 {
 			t.Errorf("%d are in after all have left", n)
 		}
 	})

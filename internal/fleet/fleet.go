@@ -106,8 +106,9 @@ var ErrStarted = errors.New("fleet was started before")
 type Fleet struct {
 	options       Options
 	metrics       *metrics
-	closing       chan struct{}        // one token for each session being deleted
-	firstContacts *firstContactLimiter // limits how many run at once
+	closing       chan struct{} // one token for each session being deleted
+	firstContacts *firstContactLimiter
+	turns         *turnLimiter
 
 	mu          sync.RWMutex
 	ctx         context.Context // of Run, nil before
@@ -128,7 +129,8 @@ func New(options Options) *Fleet {
 		actors:  map[Key]*actor{},
 		leaving: map[Key]*actor{},
 	}
-	f.firstContacts = newFirstContactLimiter(f.options.Clock, newPressure(f.options.Clock).busy)
+	busy := newPressure(f.options.Clock).busy
+	f.firstContacts, f.turns = newFirstContactLimiter(f.options.Clock, busy), newTurnLimiter(f.options.Clock, busy)
 	if f.options.NewClient == nil {
 		f.options.NewClient = f.redfish()
 	}
