@@ -11,6 +11,21 @@ import (
 	testclock "k8s.io/utils/clock/testing"
 )
 
+// begin runs a fleet until end is called.
+func begin(t *testing.T, f *Fleet) (end func()) {
+	t.Helper()
+	ctx, cancel := context.WithCancel(t.Context())
+	done := make(chan error, 1)
+	go func() { done <- f.Run(ctx) }()
+	return func() {
+		t.Helper()
+		cancel()
+		if err := <-done; err != nil {
+			t.Fatal(err)
+		}
+	}
+}
+
 // crowd lets a fleet meet that many BMCs at once, and returns its diary and how many were being asked at a time.
 func crowd(t *testing.T, bmcs int, hangs func(int) bool, watched time.Duration) (d *diary, unseen, busiest int) {
 	t.Helper()
@@ -29,9 +44,7 @@ func crowdOf(t *testing.T, bmcs int, hangs func(int) bool, watched, answers time
 		for port := range bmcs {
 			keys = append(keys, f.Ensure(at(port+1)))
 		}
-		ctx, cancel := context.WithCancel(t.Context())
-		done := make(chan error, 1)
-		go func() { done <- f.Run(ctx) }()
+		end := begin(t, f)
 		for began := time.Now(); time.Since(began) < watched; time.Sleep(latency / 2) {
 			busiest = max(busiest, d.busy())
 		}
@@ -40,10 +53,7 @@ func crowdOf(t *testing.T, bmcs int, hangs func(int) bool, watched, answers time
 				unseen++
 			}
 		}
-		cancel()
-		if err := <-done; err != nil {
-			t.Error(err)
-		}
+		end()
 	})
 	return d, unseen, busiest
 }

@@ -93,16 +93,11 @@ func TestShutdown(t *testing.T) {
 	for port := range bmcs {
 		f.Ensure(at(port + 1))
 	}
-	ctx, cancel := context.WithCancel(t.Context())
-	done := make(chan error, 1)
-	go func() { done <- f.Run(ctx) }()
+	end := begin(t, f)
 	for range bmcs {
 		<-looked
 	}
-	cancel()
-	if err := <-done; err != nil {
-		t.Fatal(err)
-	}
+	end()
 	if closed != bmcs || most > maxClosing {
 		t.Errorf("%d of %d sessions deleted, %d at a time", closed, bmcs, most)
 	}

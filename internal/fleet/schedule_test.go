@@ -99,14 +99,9 @@ func live(t *testing.T, hours time.Duration, hangs, refuses func(bmc int) bool) 
 		for port := range neighbours {
 			keys = append(keys, f.Ensure(at(port+1)))
 		}
-		ctx, cancel := context.WithCancel(t.Context())
-		done := make(chan error, 1)
-		go func() { done <- f.Run(ctx) }()
+		end := begin(t, f)
 		time.Sleep(hours * time.Hour)
-		cancel()
-		if err := <-done; err != nil {
-			t.Error(err)
-		}
+		end()
 	})
 	return d, f, keys
 }

@@ -40,9 +40,7 @@ func TestBusyFleetTakesTurns(t *testing.T) {
 		for port := range bmcs {
 			f.Ensure(at(port + 1))
 		}
-		ctx, cancel := context.WithCancel(t.Context())
-		done := make(chan error, 1)
-		go func() { done <- f.Run(ctx) }()
+		end := begin(t, f)
 		time.Sleep(2 * time.Minute) // all are met
 		before, busiest := d.requests(), 0
 		for range 600 {
@@ -57,10 +55,7 @@ func TestBusyFleetTakesTurns(t *testing.T) {
 				t.Errorf("BMC %d was not asked within a minute", port)
 			}
 		}
-		cancel()
-		if err := <-done; err != nil {
-			t.Error(err)
-		}
+		end()
 	})
 	const hung = 4 * minTurns
 	if _, unseen, _ := crowdOf(t, bmcs, first(hung), time.Minute, latency, true); unseen > 0 {
