@@ -46,7 +46,7 @@ func runProduct(ctx context.Context, c config) (err error) {
 	if err != nil {
 		return err
 	}
-	defer func() { err = errors.Join(err, p.stop()) }()
+	defer func() { err = errors.Join(err, p.Stop()) }()
 	sample, err := p.fetchOne(ctx, c.Few*c.Cycles)
 	if err != nil {
 		return err
@@ -90,7 +90,7 @@ func (p *product) cycle(ctx context.Context, c config, bare *server, generator *
 		t.Until = time.Now()
 		turns = append(turns, t)
 	}
-	from, until, err := p.recorded(ctx, cycle*c.Few, c.Few)
+	from, until, err := p.Recorded(ctx, cycle*c.Few, c.Few)
 	if err != nil {
 		return nil, record, err
 	}
