@@ -59,7 +59,7 @@ func main() {
 	child.Main(name, nil, run)
 }
 
-func parseFlags() config {
+func parseFlags() (config, error) {
 	var c config
 	flag.IntVar(&c.Servers, "servers", 3, "servers in the simulated rack")
 	flag.IntVar(&c.Boots, "boots", 1_000, "boot configs, each of which is asked for")
@@ -71,11 +71,20 @@ func parseFlags() config {
 	if *smoke {
 		c.Boots, c.Quiet, c.Out = 10, time.Second, ""
 	}
-	return c
+	switch {
+	case c.Servers < 1:
+		return c, fmt.Errorf("-servers: %d are too few, at least 1", c.Servers)
+	case c.Boots < 1:
+		return c, fmt.Errorf("-boots: %d are too few, at least 1", c.Boots)
+	}
+	return c, nil
 }
 
 func run(ctx context.Context) (err error) {
-	c := parseFlags()
+	c, err := parseFlags()
+	if err != nil {
+		return err
+	}
 	started := result.Begin(name, c)
 	l, err := lab.Start(ctx, c.Binary, "--sim", strconv.Itoa(c.Servers), "--sim-address", "127.0.0.1:0", "--sim-admin-address", "127.0.0.1:0",
 		"--registry-address", "127.0.0.1:0", "--boot-address", "127.0.0.1:0", "--boot-rate-limit", "0")
